@@ -1,0 +1,45 @@
+package message
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+)
+
+// Encode returns v in the canonical form: compact JSON, plain UTF-8 without
+// HTML escapes, U+0085, U+2028 and U+2029 escaped (K-302), invalid UTF-8
+// replaced by U+FFFD, no trailing newline.
+func Encode(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return escapeBreaks(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))), nil
+}
+
+// Canonical returns the JSON text raw in the canonical form without changing
+// its meaning: key order, number forms and unknown keys are kept.
+func Canonical(raw []byte) ([]byte, error) {
+	if !utf8.Valid(raw) {
+		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
+	}
+	var buf bytes.Buffer
+	buf.Grow(len(raw))
+	if err := json.Compact(&buf, raw); err != nil {
+		return nil, err
+	}
+	return escapeBreaks(buf.Bytes()), nil
+}
+
+// escapeBreaks escapes the three line breaks that some readers split lines at.
+// In valid JSON they can only stand inside strings.
+func escapeBreaks(b []byte) []byte {
+	if !bytes.Contains(b, []byte("\u0085")) && !bytes.Contains(b, []byte("\u2028")) && !bytes.Contains(b, []byte("\u2029")) {
+		return b
+	}
+	b = bytes.ReplaceAll(b, []byte("\u0085"), []byte(`\u0085`))
+	b = bytes.ReplaceAll(b, []byte("\u2028"), []byte(`\u2028`))
+	return bytes.ReplaceAll(b, []byte("\u2029"), []byte(`\u2029`))
+}
