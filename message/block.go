@@ -1,9 +1,9 @@
 package message
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 )
 
 // Role is the author of an API message.
@@ -39,7 +39,7 @@ type Block struct {
 type ToolUse struct {
 	ID    string          `json:"id"`
 	Name  string          `json:"name"`
-	Input json.RawMessage `json:"input"`
+	Input json.RawMessage `json:"input" wire:"object"`
 }
 
 // ToolResult is the decoded form of a tool_result block.
@@ -55,83 +55,104 @@ type Thinking struct {
 	Signature string `json:"signature"`
 }
 
-// ParseBlock returns the block that the JSON object raw describes. The bytes
-// are kept in canonical form; nothing in them is dropped. It fails when raw is
-// not an object with a string "type".
-func ParseBlock(raw []byte) (Block, error) {
-	var head struct {
-		Type string `json:"type"`
-	}
-	if err := json.Unmarshal(raw, &head); err != nil {
-		return Block{}, fmt.Errorf("content block: %w", err)
-	}
-	if head.Type == "" {
-		return Block{}, fmt.Errorf("content block: no \"type\" in %.60q", raw)
-	}
-	c, err := Canonical(raw)
-	if err != nil {
-		return Block{}, fmt.Errorf("content block: %w", err)
-	}
-	return Block{typ: head.Type, raw: c}, nil
+// Image is the decoded form of an image block.
+type Image struct {
+	Source ImageSource `json:"source"`
 }
 
-func mustBlock(typ string, v any) Block {
-	raw, err := Encode(v)
+// ImageSource holds an image or says where it is.
+type ImageSource struct {
+	Type      string `json:"type"`                 // base64, url, or another that the API knows
+	MediaType string `json:"media_type,omitempty"` // of base64
+	Data      string `json:"data,omitempty"`       // of base64
+	URL       string `json:"url,omitempty"`        // of url
+}
+
+// ParseBlock returns the block that the JSON object raw describes. The bytes
+// are kept in canonical form; nothing in them is dropped, whatever the type
+// (M-106, M-107). It fails when raw is not an object with a string "type".
+func ParseBlock(raw []byte) (Block, error) {
+	c, err := Canonical(raw)
 	if err != nil {
-		// Only values built by this package come here, and they always encode.
-		panic(fmt.Sprintf("message: encoding a %s block: %v", typ, err))
+		return Block{}, fmt.Errorf("content block: %w: %.60q", err, raw)
 	}
-	return Block{typ: typ, raw: raw}
+	if !isObject(c) {
+		return Block{}, fmt.Errorf("content block: %w: %.60q", ErrNotObject, raw)
+	}
+	typ := ""
+	if t := member(c, "type"); len(t) > 0 && t[0] == '"' {
+		typ = unquote(t)
+	}
+	if typ == "" {
+		return Block{}, fmt.Errorf("content block: %w: %.60q", ErrNoType, raw)
+	}
+	return Block{typ: typ, raw: c}, nil
+}
+
+// open starts the JSON of a block of a type that needs no escaping.
+func open(typ string, size int) []byte {
+	b := make([]byte, 0, len(typ)+size+64)
+	return append(append(append(b, `{"type":"`...), typ...), '"')
+}
+
+func putString(b []byte, key, value string) []byte {
+	return appendString(append(append(append(b, `,"`...), key...), `":`...), value)
 }
 
 // NewText returns a text block.
 func NewText(text string) Block {
-	return mustBlock(TypeText, struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}{TypeText, text})
+	b := putString(open(TypeText, len(text)), "text", text)
+	return Block{typ: TypeText, raw: append(b, '}')}
 }
 
-// NewThinking returns a thinking block.
+// NewThinking returns a thinking block. Both keys are always there, also when
+// the provider left the text out (M-106, W-233).
 func NewThinking(thinking, signature string) Block {
-	return mustBlock(TypeThinking, struct {
-		Type string `json:"type"`
-		Thinking
-	}{TypeThinking, Thinking{thinking, signature}})
+	b := putString(open(TypeThinking, len(thinking)+len(signature)), "thinking", thinking)
+	return Block{typ: TypeThinking, raw: append(putString(b, "signature", signature), '}')}
+}
+
+// NewRedactedThinking returns a redacted_thinking block.
+func NewRedactedThinking(data string) Block {
+	b := putString(open(TypeRedactedThinking, len(data)), "data", data)
+	return Block{typ: TypeRedactedThinking, raw: append(b, '}')}
 }
 
 // NewToolUse returns a tool_use block. An input that is not one JSON object
 // is stored as {}: the API accepts nothing else there.
 func NewToolUse(id, name string, input json.RawMessage) Block {
-	if t := bytes.TrimSpace(input); len(t) == 0 || t[0] != '{' || !json.Valid(t) {
-		input = json.RawMessage("{}")
+	b := putString(open(TypeToolUse, len(id)+len(name)+len(input)), "id", id)
+	b = append(putString(b, "name", name), `,"input":`...)
+	if c, err := Canonical(input); err == nil && isObject(c) {
+		b = append(b, c...)
+	} else {
+		b = append(b, "{}"...)
 	}
-	return mustBlock(TypeToolUse, struct {
-		Type string `json:"type"`
-		ToolUse
-	}{TypeToolUse, ToolUse{id, name, input}})
+	return Block{typ: TypeToolUse, raw: append(b, '}')}
 }
 
 // NewToolResult returns a tool_result block. With no content the key is left
 // out; isError false is left out too.
 func NewToolResult(toolUseID string, content Content, isError bool) Block {
-	return mustBlock(TypeToolResult, struct {
-		Type string `json:"type"`
-		ToolResult
-	}{TypeToolResult, ToolResult{toolUseID, content, isError}})
+	size := len(toolUseID) + len(content.text)
+	for _, c := range content.blocks {
+		size += len(c.raw) + 1
+	}
+	b := putString(open(TypeToolResult, size), "tool_use_id", toolUseID)
+	if !content.IsZero() {
+		b = content.append(append(b, `,"content":`...))
+	}
+	if isError {
+		b = append(b, `,"is_error":true`...)
+	}
+	return Block{typ: TypeToolResult, raw: append(b, '}')}
 }
 
 // NewImage returns an image block with a base64 source.
 func NewImage(mediaType, base64 string) Block {
-	type source struct {
-		Type      string `json:"type"`
-		MediaType string `json:"media_type"`
-		Data      string `json:"data"`
-	}
-	return mustBlock(TypeImage, struct {
-		Type   string `json:"type"`
-		Source source `json:"source"`
-	}{TypeImage, source{"base64", mediaType, base64}})
+	b := append(open(TypeImage, len(mediaType)+len(base64)), `,"source":{"type":"base64"`...)
+	b = putString(putString(b, "media_type", mediaType), "data", base64)
+	return Block{typ: TypeImage, raw: append(b, "}}"...)}
 }
 
 // Type returns the block's type, "" for the zero Block.
@@ -148,41 +169,58 @@ func (b Block) Text() string {
 	if b.typ != TypeText {
 		return ""
 	}
-	var v struct {
-		Text string `json:"text"`
+	if t := member(b.raw, "text"); len(t) > 0 && t[0] == '"' {
+		return unquote(t)
 	}
-	_ = json.Unmarshal(b.raw, &v) // a wrong shape reads as no text
-	return v.Text
+	return "" // a wrong shape reads as no text
 }
 
-// ToolUse returns the decoded tool_use block; ok is false for other types.
+// decode fills v, a pointer to a struct of this file, and reports whether the
+// block has the type and the shape.
+func (b Block) decode(typ string, v any) bool {
+	return b.typ == typ && decodeMembers(b.raw, reflect.ValueOf(v).Elem()) == nil
+}
+
+// ToolUse returns the decoded tool_use block; ok is false for other types and
+// for a block of a wrong shape.
 func (b Block) ToolUse() (u ToolUse, ok bool) {
-	if b.typ != TypeToolUse {
+	if !b.decode(TypeToolUse, &u) {
 		return ToolUse{}, false
 	}
-	return u, json.Unmarshal(b.raw, &u) == nil
+	return u, true
 }
 
-// ToolResult returns the decoded tool_result block; ok is false for other types.
+// ToolResult returns the decoded tool_result block; ok is false for other
+// types and for a block of a wrong shape.
 func (b Block) ToolResult() (r ToolResult, ok bool) {
-	if b.typ != TypeToolResult {
+	if !b.decode(TypeToolResult, &r) {
 		return ToolResult{}, false
 	}
-	return r, json.Unmarshal(b.raw, &r) == nil
+	return r, true
 }
 
-// Thinking returns the decoded thinking block; ok is false for other types.
+// Thinking returns the decoded thinking block; ok is false for other types and
+// for a block of a wrong shape.
 func (b Block) Thinking() (t Thinking, ok bool) {
-	if b.typ != TypeThinking {
+	if !b.decode(TypeThinking, &t) {
 		return Thinking{}, false
 	}
-	return t, json.Unmarshal(b.raw, &t) == nil
+	return t, true
 }
 
-// MarshalJSON returns the block's bytes.
+// Image returns the decoded image block; ok is false for other types and for a
+// block of a wrong shape.
+func (b Block) Image() (i Image, ok bool) {
+	if !b.decode(TypeImage, &i) {
+		return Image{}, false
+	}
+	return i, true
+}
+
+// MarshalJSON returns the block's bytes. The zero Block has none: an error.
 func (b Block) MarshalJSON() ([]byte, error) {
 	if b.raw == nil {
-		return nil, fmt.Errorf("content block: the zero Block has no JSON form")
+		return nil, fmt.Errorf("content block: %w", errZeroBlock)
 	}
 	return b.raw, nil
 }
@@ -194,90 +232,4 @@ func (b *Block) UnmarshalJSON(raw []byte) error {
 		*b = p
 	}
 	return err
-}
-
-// Content is the content of an API message: a string or a list of blocks. A
-// prompt given as a string stays one (K-312). The zero value is no content.
-type Content struct {
-	text   string
-	blocks []Block
-	isText bool
-}
-
-// TextContent returns content given as a string.
-func TextContent(s string) Content { return Content{text: s, isText: true} }
-
-// BlockContent returns content given as blocks.
-func BlockContent(blocks ...Block) Content {
-	if blocks == nil {
-		blocks = []Block{}
-	}
-	return Content{blocks: blocks}
-}
-
-// IsZero reports whether there is no content at all (no key in JSON).
-func (c Content) IsZero() bool { return !c.isText && c.blocks == nil }
-
-// IsText reports whether the content is a string; Text is then that string.
-func (c Content) IsText() bool { return c.isText }
-
-// Blocks returns the content as blocks: a string as one text block, an empty
-// string as none.
-func (c Content) Blocks() []Block {
-	if c.isText {
-		if c.text == "" {
-			return nil
-		}
-		return []Block{NewText(c.text)}
-	}
-	return c.blocks
-}
-
-// Text returns the string, or the text blocks joined without separator.
-func (c Content) Text() string {
-	if c.isText {
-		return c.text
-	}
-	var s []byte
-	for _, b := range c.blocks {
-		s = append(s, b.Text()...)
-	}
-	return string(s)
-}
-
-// MarshalJSON writes a string or an array.
-func (c Content) MarshalJSON() ([]byte, error) {
-	if c.isText {
-		return Encode(c.text)
-	}
-	if c.blocks == nil {
-		return []byte("null"), nil
-	}
-	n := 2
-	for _, b := range c.blocks {
-		n += len(b.raw) + 1
-	}
-	out := append(make([]byte, 0, n), '[')
-	for i, b := range c.blocks {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, b.raw...)
-	}
-	return append(out, ']'), nil
-}
-
-// UnmarshalJSON reads a string, an array of blocks or null.
-func (c *Content) UnmarshalJSON(raw []byte) error {
-	t := bytes.TrimSpace(raw)
-	switch {
-	case string(t) == "null":
-		*c = Content{}
-		return nil
-	case len(t) > 0 && t[0] == '"':
-		*c = Content{isText: true}
-		return json.Unmarshal(t, &c.text)
-	}
-	*c = Content{blocks: []Block{}}
-	return json.Unmarshal(t, &c.blocks)
 }

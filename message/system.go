@@ -1,11 +1,12 @@
 package message
 
-// Init opens every user turn (M-16 to M-24).
+// Init opens every user turn; the newest one counts (M-16 to M-24). The lists
+// without omitempty are written as [] when nil, the others left out when empty.
 type Init struct {
-	APIKeySource          string        `json:"apiKeySource"`
-	Version               string        `json:"claude_code_version"`
+	APIKeySource          string        `json:"apiKeySource"`        // where the key is from (M-17)
+	Version               string        `json:"claude_code_version"` // the compatibility number of W-5
 	CWD                   string        `json:"cwd"`
-	Tools                 []string      `json:"tools"`
+	Tools                 []string      `json:"tools"` // after deny rules and restriction; Agent is listed as Task (M-18)
 	MCPServers            []ServerState `json:"mcp_servers"`
 	Model                 string        `json:"model"`
 	PermissionMode        string        `json:"permissionMode"`
@@ -48,58 +49,5 @@ type PluginError struct {
 	Message string `json:"message"`
 }
 
-// APIRetry announces a retried model request, before the wait (M-76).
-type APIRetry struct {
-	Attempt      int           `json:"attempt"`     // 1 is the first retry
-	MaxRetries   int           `json:"max_retries"` // the retries allowed
-	RetryDelayMS int64         `json:"retry_delay_ms"`
-	ErrorStatus  *int          `json:"error_status"` // null: no HTTP status
-	Error        ErrorCategory `json:"error"`
-	Header
-}
-
-// PermissionDenied tells of a call that was denied without a prompt (M-78).
-type PermissionDenied struct {
-	ToolName           string `json:"tool_name"`
-	ToolUseID          string `json:"tool_use_id"`
-	AgentID            string `json:"agent_id,omitempty"`
-	DecisionReasonType string `json:"decision_reason_type,omitempty"`
-	DecisionReason     string `json:"decision_reason,omitempty"`
-	Message            string `json:"message"`
-	Header
-}
-
-// Informational is a status line, a hook's block reason or command output (M-70).
-type Informational struct {
-	Content             string `json:"content"`
-	Level               string `json:"level"` // info, notice, suggestion, warning
-	ToolUseID           string `json:"tool_use_id,omitempty"`
-	PreventContinuation bool   `json:"prevent_continuation,omitempty"`
-	Header
-}
-
-// Status brackets a phase such as "compacting" (M-69).
-type Status struct {
-	Status         *string `json:"status"`
-	PermissionMode string  `json:"permissionMode,omitempty"`
-	Header
-}
-
-// CompactBoundary marks a compaction that ran (M-68).
-type CompactBoundary struct {
-	Metadata CompactMetadata `json:"compact_metadata"`
-	Header
-}
-
-// CompactMetadata says why a compaction ran and how large the context was.
-type CompactMetadata struct {
-	Trigger   string `json:"trigger"` // manual, auto
-	PreTokens int64  `json:"pre_tokens"`
-}
-
-func (*Init) Kind() (string, string)             { return "system", "init" }
-func (*APIRetry) Kind() (string, string)         { return "system", "api_retry" }
-func (*PermissionDenied) Kind() (string, string) { return "system", "permission_denied" }
-func (*Informational) Kind() (string, string)    { return "system", "informational" }
-func (*Status) Kind() (string, string)           { return "system", "status" }
-func (*CompactBoundary) Kind() (string, string)  { return "system", "compact_boundary" }
+// Kind implements Message.
+func (*Init) Kind() (typ, subtype string) { return "system", "init" }

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/turnwright/turnwright/message"
@@ -36,8 +38,8 @@ type Progress int
 
 // The steps, in order.
 const (
-	ProgressNone         Progress = iota // nothing of the response
-	ProgressStarted                      // deltas, but no finished block
+	ProgressNone         Progress = iota // no block of the response, at most its message_start
+	ProgressStarted                      // a block begun, but none finished
 	ProgressThinkingDone                 // finished thinking only, nothing else started
 	ProgressBlock                        // a finished text or tool block, or one started after finished thinking
 )
@@ -53,7 +55,8 @@ type Error struct {
 	RequestID   string
 	Progress    Progress
 	Host        string // where the request went, for hints
-	Text        string // the rendered text of L-109, set by Call
+	Text        string // the rendered text of L-95, L-100 or L-109, set by Call
+	Attempts    int    // the requests made, set by Call
 	Err         error  // the cause, for errors.Is and As
 }
 
@@ -83,7 +86,17 @@ func (e *Error) Error() string {
 	if e.Text != "" {
 		return e.Text
 	}
-	return e.Message
+	s := e.Message
+	if e.Status != 0 {
+		s = strings.TrimSpace(strconv.Itoa(e.Status) + " " + s)
+	}
+	if s == "" {
+		s = "model request failed"
+	}
+	if e.RequestID != "" {
+		s += " (request id " + e.RequestID + ")"
+	}
+	return s
 }
 
 // Unwrap returns the cause.

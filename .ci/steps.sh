@@ -1,0 +1,49 @@
+# What .ci/run and .ci/campaign share. Sourced by bash, from the repository's root.
+# shellcheck shell=bash
+
+export GOWORK=off # a go.work of the person who runs this must not count
+
+step_name=start
+
+# step NAME: announces a step; a failure after it is reported under this name.
+step() {
+  step_name=$1
+  printf '\n=== %s (%d s so far)\n' "$step_name" "$SECONDS"
+}
+
+fail() {
+  printf '\nci: FAILED: %s: %s\n' "$step_name" "$1" >&2
+  exit 1
+}
+
+# nested_modules: the directories of all go.mod files below the root, one a
+# line, without the checkers' own module.
+nested_modules() {
+  git ls-files -co --exclude-standard -- '*/go.mod' ':!tools/go.mod' ':!**/testdata/**' |
+    while read -r file; do if [ -f "$file" ]; then dirname "$file"; fi; done | sort -u
+}
+
+# race_detector: prints -race where it can work. The detector needs a C
+# compiler; as root on Debian it is installed, elsewhere a bare machine goes
+# without and is told so.
+race_detector() {
+  if [ "$(go env CGO_ENABLED)" != 1 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "ci: no C compiler for the race detector: installing gcc" >&2
+    { apt-get -qq update && apt-get -qq install -y --no-install-recommends gcc libc6-dev; } >&2 || true
+  fi
+  if [ "$(go env CGO_ENABLED)" = 1 ]; then
+    echo -race
+  else
+    echo "ci: WARNING: no C compiler, so the tests run WITHOUT the race detector" >&2
+  fi
+}
+
+# fuzz_targets MODULE: "package target" for each fuzz target of the module.
+fuzz_targets() {
+  (cd "$1" && go test -list '^Fuzz' ./...) | awk '
+    /^Fuzz/ { names[++n] = $1; next }
+    $1 == "ok" { for (i = 1; i <= n; i++) print $2, names[i]; n = 0 }'
+}
+
+# cores: how many things may run side by side.
+cores() { getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2; }

@@ -1,0 +1,303 @@
+package turnwright
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/turnwright/turnwright/internal/budget"
+	"github.com/turnwright/turnwright/internal/builtin"
+	"github.com/turnwright/turnwright/internal/engine"
+	"github.com/turnwright/turnwright/internal/loop"
+	"github.com/turnwright/turnwright/message"
+	"github.com/turnwright/turnwright/model"
+	"github.com/turnwright/turnwright/model/anthropic"
+	"github.com/turnwright/turnwright/permission"
+	"github.com/turnwright/turnwright/session"
+	"github.com/turnwright/turnwright/session/file"
+	"github.com/turnwright/turnwright/tool"
+)
+
+// compatVersion is what init tells the official clients (W-5, M-16).
+const compatVersion = "2.1.0"
+
+// Version is the version of this module.
+func Version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Path == modulePath {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// defaultModel is the product's default: the catalog's newest of this alias.
+const defaultModel = "sonnet"
+
+const modulePath = "github.com/turnwright/turnwright"
+
+// build turns options into the configuration of an engine session. Every
+// fault of an option is found here, before anything runs.
+func (o *Options) build() (cfg engine.Config, err error) {
+	if err := o.notBuilt(); err != nil {
+		return cfg, err
+	}
+	getenv, environ, err := o.environ()
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Getenv, cfg.Environ = getenv, environ
+	cfg.Warn = o.warn()
+	if cfg.Dir, err = o.workingDir(); err != nil {
+		return cfg, err
+	}
+	if cfg.Loop, err = o.loopConfig(getenv); err != nil {
+		return cfg, err
+	}
+	if cfg.System, err = o.systemBlocks(cfg.Dir, time.Now()); err != nil {
+		return cfg, err
+	}
+	if err = o.buildModel(&cfg, getenv); err != nil {
+		return cfg, err
+	}
+	if err = o.buildTools(&cfg, getenv); err != nil {
+		return cfg, err
+	}
+	if err = o.buildStore(&cfg, getenv); err != nil {
+		return cfg, err
+	}
+	cfg.Version = Version()
+	cfg.Partial = o.IncludePartialMessages
+	cfg.Strict = o.Durability == Strict
+	cfg.Sync = engine.SyncPolicy(o.Sync)
+	cfg.QueueBytes = o.QueueBytes
+	cfg.Ledger = budget.New(o.MaxBudgetUSD, budget.Observed)
+	return cfg, nil
+}
+
+// warn returns a sink for diagnostics that a panicking callback cannot break
+// (O-84).
+func (o *Options) warn() func(string) {
+	if o.Stderr == nil {
+		return func(string) {}
+	}
+	return func(line string) {
+		defer func() { _ = recover() }()
+		o.Stderr(line)
+	}
+}
+
+func (o *Options) loopConfig(getenv func(string) string) (cfg loop.Config, err error) {
+	if cfg.MaxTurns, err = o.limits(getenv); err != nil {
+		return cfg, err
+	}
+	cfg.MaxBudgetUSD, cfg.Steer, cfg.Replay = o.MaxBudgetUSD, o.Steer, o.ReplayUserMessages
+	if cfg.Width, err = envCount(getenv, "CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY"); err != nil {
+		return cfg, err
+	}
+	cfg.SessionID = strings.ToLower(o.SessionID)
+	if cfg.SessionID == "" {
+		cfg.SessionID = engine.NewID()
+	} else if !uuidForm.MatchString(o.SessionID) {
+		return cfg, &OptionError{Option: "SessionID", Value: strconv.Quote(o.SessionID), Reason: "is not a UUID"}
+	}
+	return cfg, nil
+}
+
+// envCount reads a positive whole number from a variable; 0: not set.
+func envCount(getenv func(string) string, name string) (int, error) {
+	v := getenv(name)
+	if v == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 {
+		return 0, &OptionError{Option: name, Value: strconv.Quote(v), Reason: "must be a whole number of at least 1"}
+	}
+	return n, nil
+}
+
+func (o *Options) buildModel(cfg *engine.Config, getenv func(string) string) (err error) {
+	cfg.Catalog = o.Catalog
+	if cfg.Catalog == nil {
+		cfg.Catalog = model.DefaultCatalog()
+	}
+	name := o.Model
+	if name == "" {
+		name = getenv("ANTHROPIC_MODEL")
+	}
+	if name == "" || name == "default" {
+		name = defaultModel
+	}
+	if cfg.ModelName, err = o.resolveModel(cfg.Catalog, name, cfg.Warn); err != nil {
+		return err
+	}
+	keySource := "none"
+	cfg.Model = o.ModelClient
+	if cfg.Model == nil {
+		c, err := anthropic.FromEnv(getenv)
+		if err != nil {
+			return err
+		}
+		c.Betas = append(slices.Clone(o.Betas), c.Betas...)
+		client, err := anthropic.New(c)
+		if err != nil {
+			return err
+		}
+		cfg.Model, keySource = client, c.KeySource()
+	} else {
+		cfg.Betas = o.Betas
+	}
+	cfg.Init = o.initFacts(cfg, keySource)
+	if cfg.MaxTokens, err = envCount(getenv, "CLAUDE_CODE_MAX_OUTPUT_TOKENS"); err != nil {
+		return err
+	}
+	switch {
+	case truthy(getenv("DISABLE_PROMPT_CACHING")):
+		cfg.Cache = engine.CacheOff
+	case truthy(getenv("ENABLE_PROMPT_CACHING_1H")) && !truthy(getenv("FORCE_PROMPT_CACHING_5M")):
+		cfg.Cache = engine.Cache1h
+	}
+	cfg.Call, err = callOptions(getenv)
+	return err
+}
+
+// resolveModel resolves an alias. A model without a price is an error under a
+// budget and a warning otherwise (L-224).
+func (o *Options) resolveModel(c *model.Catalog, name string, warn func(string)) (string, error) {
+	name = c.Resolve(name)
+	info, ok := c.Lookup(name)
+	if !ok || info.Price == nil {
+		if o.MaxBudgetUSD != nil {
+			return "", &OptionError{Option: "MaxBudgetUSD", Value: fmt.Sprint(*o.MaxBudgetUSD), Reason: fmt.Sprintf("the model %q has no price in the catalog, so the budget could not be kept; add one with Catalog.With", name)}
+		}
+		warn(fmt.Sprintf("The model %q has no price in the catalog: its cost counts as 0.", name))
+	}
+	return name, nil
+}
+
+// callOptions reads retries and timeouts from the environment (O-103).
+func callOptions(getenv func(string) string) (o model.CallOptions, err error) {
+	if v := getenv("CLAUDE_CODE_MAX_RETRIES"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 0 {
+			return o, &OptionError{Option: "CLAUDE_CODE_MAX_RETRIES", Value: strconv.Quote(v), Reason: "must be a whole number of at least 0"}
+		}
+		o.MaxRetries = new(min(n, 15))
+	}
+	ms, set, err := envMillis(getenv, "API_TIMEOUT_MS", 2147483647)
+	if err != nil {
+		return o, err
+	}
+	if set && ms > 0 {
+		o.Timeout = time.Duration(ms) * time.Millisecond
+	}
+	if ms, set, err = envMillis(getenv, "CLAUDE_STREAM_IDLE_TIMEOUT_MS", 0); err != nil {
+		return o, err
+	}
+	if set {
+		o.Idle = max(time.Duration(ms)*time.Millisecond, 5*time.Minute)
+	}
+	if ms, set, err = envMillis(getenv, "TURNWRIGHT_STREAM_IDLE_MS", 0); err != nil {
+		return o, err
+	}
+	if set && ms > 0 {
+		o.Idle = time.Duration(ms) * time.Millisecond
+	}
+	switch strings.ToLower(getenv("CLAUDE_ENABLE_STREAM_WATCHDOG")) {
+	case "0", "false", "no", "off":
+		o.Idle = -1
+	}
+	o.Persistent = truthy(getenv("CLAUDE_CODE_RETRY_WATCHDOG"))
+	return o, nil
+}
+
+// bashGrace is the time between asking a command to end and killing it: an
+// interrupt must be done within a second.
+const bashGrace = 500 * time.Millisecond
+
+// builtins are the built-in tools of this version.
+func builtins() []tool.Tool {
+	return []tool.Tool{builtin.NewBash(builtin.BashOptions{Grace: bashGrace}), builtin.NewEdit(), builtin.NewRead()}
+}
+
+func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string) error {
+	mode, err := o.mode(getenv)
+	if err != nil {
+		return err
+	}
+	cfg.Mode = mode
+	var tools []tool.Tool
+	for _, t := range builtins() {
+		if o.Tools == nil || slices.Contains(o.Tools, t.Spec().Name) {
+			tools = append(tools, t)
+		}
+	}
+	for i, t := range o.CustomTools {
+		if t == nil {
+			return &OptionError{Option: "CustomTools", Value: fmt.Sprintf("entry %d", i), Reason: "is nil"}
+		}
+		tools = append(tools, t)
+	}
+	if cfg.Tools, err = tool.NewRegistry(tools...); err != nil {
+		return &OptionError{Option: "CustomTools", Reason: err.Error()}
+	}
+	policy, warnings, err := permission.NewPolicy(permission.Config{
+		Allow: o.AllowedTools, Deny: o.DisallowedTools, Mode: mode, Dirs: []string{cfg.Dir},
+		BypassAvailable: o.AllowDangerouslySkipPermissions, Tools: cfg.Tools.Names(),
+	})
+	if err != nil {
+		return &OptionError{Option: "AllowedTools, DisallowedTools or PermissionMode", Reason: err.Error()}
+	}
+	for _, w := range warnings {
+		cfg.Warn(w)
+	}
+	cfg.Gate, cfg.Ask = policy, o.CanUseTool
+	if o.CanUseTool != nil && shadowed(o, mode) {
+		cfg.Warn("CLAUDE_SDK_CAN_USE_TOOL_SHADOWED: CanUseTool is set, but the permission mode or an allowed tool without specifier approves calls before it is asked.")
+	}
+	return nil
+}
+
+// shadowed reports whether the callback will not see calls that its author may
+// expect it to see (O-57, P-130).
+func shadowed(o *Options, mode permission.Mode) bool {
+	if mode == permission.ModeBypass {
+		return true
+	}
+	for _, r := range o.AllowedTools {
+		if !strings.Contains(r, "(") {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *Options) buildStore(cfg *engine.Config, getenv func(string) string) error {
+	if o.NoSessionPersistence || truthy(getenv("CLAUDE_CODE_SKIP_PROMPT_HISTORY")) {
+		return nil
+	}
+	if o.Store != nil {
+		cfg.Store = o.Store
+		return nil
+	}
+	st, err := file.New(file.Config{
+		Getenv: getenv, Warn: cfg.Warn,
+	})
+	if err != nil {
+		return fmt.Errorf("session store: %w", err)
+	}
+	cfg.Store = session.Store(st)
+	return nil
+}
+
+// initFacts are the parts of the init message that stay the same (M-16).
+func (o *Options) initFacts(cfg *engine.Config, keySource string) func() message.Init {
+	return func() message.Init {
+		return message.Init{
+			APIKeySource: keySource, Version: compatVersion, CWD: cfg.Dir, OutputStyle: "default",
+			Betas: o.Betas, Capabilities: []string{"interrupt_receipt_v1", "interrupt_cancel_queued_v1"},
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+	"github.com/turnwright/turnwright/internal/demo"
+)
+
+// runDemo runs the demo. Its exit code is that of the run: 1 when the result
+// is an error, as it is on purpose at a low cap.
+func runDemo(args []string, stdout, stderr io.Writer) int {
+	f := &flags{}
+	fs := pflag.NewFlagSet("turnwright demo", pflag.ContinueOnError)
+	fs.SetOutput(discard{})
+	fs.StringVar(&f.maxTurns, "max-turns", "", "cap on tool turns; 0: no tools, just an answer")
+	fs.StringVar(&f.maxBudget, "max-budget-usd", "", "stop when the estimated cost reaches this many dollars")
+	keep := fs.Bool("keep", false, "keep the project and the journal")
+	fs.BoolVarP(&f.help, "help", "h", false, "print this help")
+	if err := fs.Parse(args); err != nil {
+		fmt.Fprintf(stderr, "Error: %v\n", explain(err))
+		return 1
+	}
+	if f.help {
+		fmt.Fprintf(stdout, "Usage: turnwright demo [flags]\n\nFlags:\n%s", fs.FlagUsages())
+		return 0
+	}
+	if fs.NArg() > 0 {
+		fmt.Fprintf(stderr, "Error: demo takes no argument, got %q\n", fs.Arg(0))
+		return 1
+	}
+	o, err := f.options()
+	if err != nil {
+		fmt.Fprintf(stderr, "Error: %v\n", err)
+		return 1
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	stop := interrupts(cancel, cancel)
+	defer stop()
+	_, err = demo.Run(ctx, demo.Config{MaxTurns: o.MaxTurns, MaxBudgetUSD: o.MaxBudgetUSD, Keep: *keep, Out: stdout})
+	if err != nil {
+		if !errors.Is(err, demo.ErrRunFailed) {
+			fmt.Fprintf(stderr, "Error: %v\n", err)
+		}
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"github.com/turnwright/turnwright"
+	"github.com/turnwright/turnwright/permission"
+)
+
+// flags is the parsed command line.
+type flags struct {
+	prompt       []string
+	print        bool
+	output       string
+	verbose      bool
+	partial      bool
+	version      bool
+	help         bool
+	maxTurns     string
+	maxBudget    string
+	model        string
+	allowed      []string
+	disallowed   []string
+	tools        []string
+	toolsSet     bool
+	mode         string
+	skip         bool
+	allowSkip    bool
+	system       string
+	systemSet    bool
+	systemFile   string
+	appendSystem string
+	appendFile   string
+	sessionID    string
+	noPersist    bool
+	noSession    bool
+}
+
+func (f *flags) set() *pflag.FlagSet {
+	fs := pflag.NewFlagSet("turnwright", pflag.ContinueOnError)
+	fs.SortFlags = false
+	fs.SetOutput(discard{})
+	fs.BoolVarP(&f.print, "print", "p", false, "run without a terminal and print the result")
+	fs.StringVar(&f.output, "output-format", "text", "text, json or stream-json")
+	fs.BoolVar(&f.verbose, "verbose", false, "needed with --output-format stream-json")
+	fs.BoolVar(&f.partial, "include-partial-messages", false, "add the model's streaming events to stream-json")
+	fs.StringVar(&f.model, "model", "", "model alias or id (default: $ANTHROPIC_MODEL, else the newest sonnet)")
+	fs.StringVar(&f.maxTurns, "max-turns", "", "cap on tool turns; 0: no tools, just an answer")
+	fs.StringVar(&f.maxBudget, "max-budget-usd", "", "stop when the estimated cost reaches this many dollars")
+	fs.StringArrayVar(&f.allowed, "allowedTools", nil, "rules of tools that may run without asking, such as \"Read,Edit,Bash\"")
+	fs.StringArrayVar(&f.disallowed, "disallowedTools", nil, "rules of tools that may not run")
+	fs.StringArrayVar(&f.tools, "tools", nil, "built-in tools to offer: names, \"default\" for all, \"\" for none")
+	fs.StringVar(&f.mode, "permission-mode", "", "default, acceptEdits, plan, dontAsk, bypassPermissions")
+	fs.BoolVar(&f.skip, "dangerously-skip-permissions", false, "run every tool call without asking")
+	fs.BoolVar(&f.allowSkip, "allow-dangerously-skip-permissions", false, "let bypassPermissions be chosen later")
+	fs.StringVar(&f.system, "system-prompt", "", "replace the system prompt; \"\" means none")
+	fs.StringVar(&f.systemFile, "system-prompt-file", "", "replace the system prompt by this file")
+	fs.StringVar(&f.appendSystem, "append-system-prompt", "", "add to the system prompt")
+	fs.StringVar(&f.appendFile, "append-system-prompt-file", "", "add this file to the system prompt")
+	fs.StringVar(&f.sessionID, "session-id", "", "id of the new session, a UUID")
+	fs.BoolVar(&f.noPersist, "no-session-persistence", false, "keep nothing on disk")
+	fs.BoolVarP(&f.version, "version", "v", false, "print the version")
+	fs.BoolVarP(&f.help, "help", "h", false, "print this help")
+	fs.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		switch name { // both spellings of the list flags (K-27)
+		case "allowed-tools":
+			name = "allowedTools"
+		case "disallowed-tools":
+			name = "disallowedTools"
+		}
+		return pflag.NormalizedName(name)
+	})
+	return fs
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// parse reads the command line. Every error names the flag and the value (K-30).
+func parse(args []string) (*flags, error) {
+	f := &flags{}
+	fs := f.set()
+	if err := fs.Parse(args); err != nil {
+		return nil, explain(err)
+	}
+	f.prompt = fs.Args()
+	f.toolsSet, f.systemSet = fs.Changed("tools"), fs.Changed("system-prompt")
+	if f.version || f.help {
+		return f, nil
+	}
+	switch f.output {
+	case "text", "json":
+	case "stream-json":
+		if !f.verbose {
+			return nil, errors.New("--output-format stream-json with --print needs --verbose")
+		}
+	default:
+		return nil, fmt.Errorf("--output-format %q: must be one of text, json, stream-json", f.output)
+	}
+	if f.partial && f.output != "stream-json" {
+		return nil, errors.New("--include-partial-messages needs --output-format stream-json")
+	}
+	if f.systemSet && f.systemFile != "" {
+		return nil, errors.New("--system-prompt and --system-prompt-file exclude each other")
+	}
+	if len(f.prompt) > 1 {
+		return nil, fmt.Errorf("unexpected argument %q: the prompt is one argument (put it in quotes)", f.prompt[1])
+	}
+	return f, nil
+}
+
+// explain says which flag was wrong, and for flags of features to come which
+// letter of docs/roadmap.md brings them (O-3).
+func explain(err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		name := unknown.GetSpecifiedName()
+		if letter, ok := laterFlags[name]; ok {
+			return fmt.Errorf("--%s is not supported yet (issue %s of docs/roadmap.md brings it)", name, letter)
+		}
+		return fmt.Errorf("unknown flag: --%s", name)
+	}
+	return err
+}
+
+// laterFlags are flags of the contract whose feature is not built yet.
+var laterFlags = map[string]string{
+	"input-format": "C", "continue": "C", "c": "C", "resume": "C", "r": "C", "fork-session": "C", "name": "C", "n": "C",
+	"replay-user-messages": "C", "debug": "C", "debug-file": "C", "bare": "C", "add-dir": "B",
+	"resume-session-at": "E", "resume-drops-turn": "E", "rewind-files": "E",
+	"settings": "D", "setting-sources": "D", "include-hook-events": "D",
+	"mcp-config": "F", "strict-mcp-config": "F", "permission-prompt-tool": "F",
+	"session-mirror": "G", "fallback-model": "H", "effort": "H", "thinking": "H", "max-thinking-tokens": "H",
+	"thinking-display": "H", "json-schema": "H", "task-budget": "H", "autocompact": "H", "betas": "H",
+	"exclude-dynamic-system-prompt-sections": "H", "agents": "I", "agent": "I", "forward-subagent-text": "I",
+	"append-subagent-system-prompt": "I", "plugin-dir": "J", "disable-slash-commands": "J", "safe-mode": "J",
+	"prompt-suggestions": "J", "init": "D", "init-only": "D", "maintenance": "D",
+}
+
+// options turns flags into options.
+func (f *flags) options() (turnwright.Options, error) {
+	o := turnwright.Options{
+		Model: f.model, SessionID: f.sessionID, NoSessionPersistence: f.noPersist,
+		IncludePartialMessages: f.partial, PermissionMode: turnwright.PermissionMode(f.mode),
+		AllowedTools: rules(f.allowed), DisallowedTools: rules(f.disallowed),
+		AllowDangerouslySkipPermissions: f.skip || f.allowSkip || f.mode == string(turnwright.ModeBypassPermissions),
+	}
+	if f.skip {
+		o.PermissionMode = turnwright.ModeBypassPermissions
+	}
+	if f.toolsSet {
+		o.Tools = rules(f.tools)
+		if len(o.Tools) == 1 && o.Tools[0] == "default" {
+			o.Tools = nil
+		} else if o.Tools == nil {
+			o.Tools = []string{}
+		}
+	}
+	if f.maxTurns != "" {
+		n, err := strconv.Atoi(f.maxTurns)
+		if err != nil || n < 0 {
+			return o, fmt.Errorf("--max-turns %q: must be a whole number of at least 0", f.maxTurns)
+		}
+		o.MaxTurns = &n
+	}
+	if f.maxBudget != "" {
+		x, err := strconv.ParseFloat(f.maxBudget, 64)
+		if err != nil || !(x > 0) || math.IsInf(x, 0) {
+			return o, fmt.Errorf("--max-budget-usd %q: must be a positive number of dollars", f.maxBudget)
+		}
+		o.MaxBudgetUSD = &x
+	}
+	p := &turnwright.SystemPrompt{Coding: !f.systemSet && f.systemFile == "", File: f.systemFile, Append: f.appendSystem}
+	if f.systemSet {
+		p.Text = &f.system
+	}
+	if f.appendFile != "" {
+		raw, err := os.ReadFile(f.appendFile)
+		if err != nil {
+			return o, fmt.Errorf("--append-system-prompt-file: %w", err)
+		}
+		if p.Append != "" {
+			p.Append += "\n\n"
+		}
+		p.Append += string(raw)
+	}
+	o.SystemPrompt = p
+	return o, nil
+}
+
+// rules splits rule lists (K-24, K-25).
+func rules(lists []string) []string {
+	var out []string
+	for _, l := range lists {
+		out = append(out, permission.SplitRules(l)...)
+	}
+	return out
+}
+
+func usage() string {
+	f := &flags{}
+	var b strings.Builder
+	b.WriteString("Usage: turnwright [flags] -p PROMPT\n       turnwright demo [--max-turns N] [--max-budget-usd X] [--keep]\n\nFlags:\n")
+	b.WriteString(f.set().FlagUsages())
+	return b.String()
+}

@@ -1,0 +1,86 @@
+// Command turnwright runs agents from the command line.
+//
+//	turnwright -p PROMPT     run one prompt
+//	turnwright demo          the reference scenario, without key and network
+//
+// See docs/contract/cli.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/turnwright/turnwright"
+)
+
+// compatVersion is the version of the clients' contract that is kept (W-5).
+const compatVersion = "2.1.0"
+
+func main() {
+	// A reader that goes away ends the run in order, with its tools stopped
+	// (K-159), instead of killing the process.
+	signal.Ignore(syscall.SIGPIPE)
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is main without the process. It returns the exit code.
+func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "demo" {
+		return runDemo(args[1:], stdout, stderr)
+	}
+	f, err := parse(args)
+	switch {
+	case err != nil:
+		fmt.Fprintf(stderr, "Error: %v\n", err)
+		return 1
+	case f.version:
+		fmt.Fprintf(stdout, "%s (Turnwright %s)\n", compatVersion, turnwright.Version())
+		return 0
+	case f.help:
+		fmt.Fprint(stdout, usage())
+		return 0
+	}
+	return runPrint(f, stdin, stdout, stderr)
+}
+
+// interrupts turns the first SIGINT into an interrupt of the run and the
+// second into the end of the process, and SIGTERM into an orderly end without
+// a result (K-204, K-205). stop frees it.
+func interrupts(interrupt, terminate func()) (stop func()) {
+	ch := make(chan os.Signal, 4)
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		seen := false
+		for {
+			select {
+			case <-done:
+				return
+			case sig := <-ch:
+				switch {
+				case sig == syscall.SIGTERM:
+					terminate()
+					os.Exit(143)
+				case seen:
+					terminate()
+					os.Exit(130)
+				}
+				seen = true
+				interrupt()
+			}
+		}
+	}()
+	return func() { signal.Stop(ch); close(done) }
+}
+
+// failed reports whether err is anything but an error result, which has been
+// printed already.
+func failed(err error) bool {
+	var res *turnwright.ResultError
+	return err != nil && !errors.As(err, &res) && !errors.Is(err, context.Canceled)
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/turnwright/turnwright"
+	"github.com/turnwright/turnwright/message"
+)
+
+const (
+	maxPiped  = 10 << 20        // K-6
+	stdinWait = 3 * time.Second // K-8
+)
+
+// runPrint runs one prompt and prints what the output format asks for.
+func runPrint(f *flags, stdin *os.File, stdout, stderr io.Writer) int {
+	fail := func(err error) int {
+		fmt.Fprintf(stderr, "Error: %v\n", err)
+		return 1
+	}
+	o, err := f.options()
+	if err != nil {
+		return fail(err)
+	}
+	prompt, err := readPrompt(f.prompt, stdin, stderr)
+	if err != nil {
+		return fail(err)
+	}
+	o.Stderr = func(line string) { fmt.Fprintln(stderr, line) }
+	s, err := turnwright.NewSession(context.Background(), o)
+	if err != nil {
+		return fail(err)
+	}
+	stop := interrupts(
+		func() { _, _ = s.Interrupt(context.Background()) },
+		func() { _ = s.Close() },
+	)
+	defer stop()
+	res, err := printRun(s, prompt, f.output, stdout)
+	if cerr := s.Close(); err == nil {
+		err = cerr
+	}
+	switch {
+	case errors.Is(err, errReaderGone):
+		return 1
+	case err != nil:
+		return fail(err)
+	case res == nil:
+		return fail(errors.New("the run ended without a result"))
+	}
+	if f.output == "text" {
+		printText(res, stdout, stderr)
+	}
+	if res.IsError {
+		return 1
+	}
+	return 0
+}
+
+// errReaderGone tells that nobody reads the output any more (K-159).
+var errReaderGone = errors.New("the reader of the output is gone")
+
+// printRun sends the prompt and prints the stream up to its result.
+func printRun(s *turnwright.Session, prompt, format string, stdout io.Writer) (res *turnwright.ResultMessage, err error) {
+	ctx := context.Background()
+	if _, err := s.Send(ctx, turnwright.Input{Text: prompt}); err != nil {
+		return nil, err
+	}
+	s.EndInput()
+	for m, err := range s.Messages(ctx) {
+		if err != nil {
+			return res, err
+		}
+		r, isResult := m.(*turnwright.ResultMessage)
+		if isResult {
+			res = r
+		}
+		if format == "stream-json" || format == "json" && isResult {
+			if err := writeLine(stdout, m); err != nil {
+				return res, err
+			}
+		}
+	}
+	return res, nil
+}
+
+// writeLine writes one message as one line, at once (M-1).
+func writeLine(w io.Writer, m turnwright.Message) error {
+	line, err := message.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encoding a message: %w", err)
+	}
+	if _, err := w.Write(append(line, '\n')); err != nil {
+		return errReaderGone
+	}
+	return nil
+}
+
+// printText prints the final text; a failed run prints its failure text there
+// and one line that names the failure on stderr (K-150).
+func printText(r *turnwright.ResultMessage, stdout, stderr io.Writer) {
+	text := strings.Join(r.Errors, "\n")
+	if r.Result != nil {
+		text = *r.Result
+	}
+	fmt.Fprintln(stdout, text)
+	if r.IsError {
+		fmt.Fprintf(stderr, "Error: %s\n", failureLine(r))
+	}
+}
+
+func failureLine(r *turnwright.ResultMessage) string {
+	line := string(r.Subtype)
+	if r.TerminalReason != "" {
+		line += " (" + string(r.TerminalReason) + ")"
+	}
+	if r.APIErrorStatus != nil {
+		line += fmt.Sprintf(", HTTP status %d", *r.APIErrorStatus)
+	}
+	if len(r.Errors) > 0 {
+		line += ": " + r.Errors[0]
+	}
+	return strings.ReplaceAll(line, "\n", " ") + " [session " + r.SessionID + "]"
+}
+
+// readPrompt joins the prompt argument and piped text (K-5 to K-10).
+func readPrompt(args []string, stdin *os.File, stderr io.Writer) (string, error) {
+	prompt := strings.Join(args, " ")
+	piped, err := readPiped(stdin, len(args) > 0)
+	if err != nil {
+		if errors.Is(err, errTooLong) || len(args) == 0 {
+			return "", err
+		}
+		fmt.Fprintf(stderr, "Warning: standard input could not be read: %v\n", err)
+	}
+	switch {
+	case len(args) == 0 && piped == "":
+		return "", errors.New("Input must be provided either through stdin or as a prompt argument when using --print") //nolint:staticcheck // the contract's text (K-9)
+	case len(args) == 0:
+		prompt = piped
+	case strings.TrimSpace(piped) != "":
+		prompt += "\n\n" + piped
+	}
+	if strings.TrimSpace(prompt) == "" {
+		return "", errors.New("Input contained only whitespace. Give a prompt as an argument or through stdin") //nolint:staticcheck // the contract's text (K-10)
+	}
+	return prompt, nil
+}
+
+var errTooLong = fmt.Errorf("piped input is larger than %d MB; put it into a file and name the file in the prompt", maxPiped>>20)
+
+// readPiped reads standard input unless it is a terminal or a device. With a
+// prompt argument it waits at most three seconds for a first byte (K-8).
+func readPiped(stdin *os.File, havePrompt bool) (string, error) {
+	if stdin == nil {
+		return "", nil
+	}
+	info, err := stdin.Stat()
+	if err != nil {
+		return "", err
+	}
+	if info.Mode()&os.ModeCharDevice != 0 {
+		return "", nil
+	}
+	type outcome struct {
+		text string
+		err  error
+	}
+	first, done := make(chan struct{}), make(chan outcome, 1)
+	go func() { // ends with the process when stdin stays silent
+		r := bufio.NewReader(stdin)
+		_, _ = r.Peek(1)
+		close(first)
+		raw, err := io.ReadAll(io.LimitReader(r, maxPiped+1))
+		if len(raw) > maxPiped {
+			err = errTooLong
+		}
+		done <- outcome{string(raw), err}
+	}()
+	if havePrompt {
+		select {
+		case <-first:
+		case <-time.After(stdinWait):
+			return "", nil
+		}
+	}
+	o := <-done
+	return o.text, o.err
+}

@@ -1,0 +1,211 @@
+package builtin
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	headSize  = 256 << 10 // bytes kept in memory from the start of an output
+	tailSize  = 64 << 10  // and from its end
+	spillSize = 64 << 20  // bytes kept of a large output (T-117)
+	killSize  = 5 << 30   // a command that writes more is killed (T-120)
+)
+
+// output takes what a command writes, in bounded memory: the start, the end,
+// and in a file that is made when needed the first 64 MiB. It is used by one
+// goroutine at a time.
+type output struct {
+	tempDir string
+	head    []byte
+	tail    []byte // the last bytes of what no longer went into head; up to twice tailSize
+	size    int64  // bytes written
+	runes   int64  // characters written
+	spill   *os.File
+	err     error // the first failure of the file; the output is then cut shorter
+}
+
+func (o *output) write(p []byte) {
+	o.size += int64(len(p))
+	o.runes += int64(characters(p))
+	before := o.size - int64(len(p))
+	if room := headSize - len(o.head); room > 0 {
+		o.head = append(o.head, p[:min(room, len(p))]...)
+		if len(p) <= room {
+			return
+		}
+		if o.err = o.open(); o.err == nil {
+			_, o.err = o.spill.Write(o.head)
+		}
+		p, before = p[room:], headSize
+	}
+	if o.err == nil && before < spillSize {
+		_, o.err = o.spill.Write(p[:min(int64(len(p)), spillSize-before)])
+	}
+	if len(p) >= tailSize {
+		o.tail = append(o.tail[:0], p[len(p)-tailSize:]...)
+		return
+	}
+	if len(o.tail)+len(p) > 2*tailSize {
+		o.tail = append(o.tail[:0], o.tail[len(o.tail)-tailSize:]...)
+	}
+	o.tail = append(o.tail, p...)
+}
+
+func (o *output) open() (err error) {
+	o.spill, err = os.CreateTemp(o.tempDir, "turnwright-output-*")
+	return err
+}
+
+// close removes the file. The output must not be used afterwards.
+func (o *output) close() {
+	if o.spill != nil {
+		o.spill.Close()
+		os.Remove(o.spill.Name())
+		o.spill = nil
+	}
+}
+
+// saved returns the first 64 MiB of the output.
+func (o *output) saved() ([]byte, error) {
+	if o.size <= int64(len(o.head)) {
+		return o.head, nil
+	}
+	if o.err != nil {
+		return nil, o.err
+	}
+	if o.spill == nil {
+		return nil, errors.New("the output was not kept")
+	}
+	if _, err := o.spill.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(o.spill)
+}
+
+// text returns the whole output if it has at most limit characters.
+func (o *output) text(limit int) (string, bool) {
+	if o.size > int64(len(o.head)) {
+		return "", false
+	}
+	s := strings.ToValidUTF8(string(o.head), "\uFFFD")
+	return s, utf8.RuneCountInString(s) <= limit
+}
+
+// preview returns about limit characters from the start.
+func (o *output) preview(limit int) string { return firstRunes(clean(o.head), limit) }
+
+// excerpt returns about limit characters, half from the start and half from
+// the end, with a marker that says how many are missing (T-118).
+func (o *output) excerpt(limit int) string {
+	if s, ok := o.text(limit); ok {
+		return s
+	}
+	end := o.tail
+	if o.size <= int64(len(o.head)) {
+		end = o.head
+	}
+	head := firstRunes(clean(o.head), limit-limit/2)
+	tail := lastRunes(clean(end), limit/2)
+	missing := o.runes - int64(utf8.RuneCountInString(head)+utf8.RuneCountInString(tail))
+	return fmt.Sprintf("%s\n\n... [%d characters truncated] ...\n\n%s", head, max(0, missing), tail)
+}
+
+// clean makes valid UTF-8 of the bytes; half a character at either end, where
+// they were cut, is dropped (B-107).
+func clean(b []byte) string {
+	for i := 0; i < 3 && len(b) > 0 && b[0]&0xC0 == 0x80; i++ {
+		b = b[1:]
+	}
+	for i := 1; i <= 3 && i <= len(b); i++ {
+		if c := b[len(b)-i]; utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRune(b[len(b)-i:]) {
+				b = b[:len(b)-i]
+			}
+			break
+		}
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD")
+}
+
+func firstRunes(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
+
+func lastRunes(s string, n int) string {
+	i := len(s)
+	for ; n > 0 && i > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(s[:i])
+		i -= size
+	}
+	return s[i:]
+}
+
+// characters counts those that begin in p, so that a character that is split
+// between two writes counts once.
+func characters(p []byte) int {
+	n := 0
+	for _, c := range p {
+		if c&0xC0 != 0x80 {
+			n++
+		}
+	}
+	return n
+}
+
+// pump copies from r to the output until mark comes by, then calls done and
+// throws away the rest until the end of r. It returns at the end of r.
+//
+// The reader of a pipe that other processes may keep open cannot wait for its
+// end (B-099). The mark, random bytes written into the pipe by the owner of the
+// command after it has exited, stands behind all that the command wrote.
+func pump(r io.Reader, o *output, mark []byte, tooMuch, done func()) {
+	buf := make([]byte, 64<<10)
+	kept := 0 // bytes at the start of buf that may be the beginning of mark
+	over := false
+	finished := false
+	finish := func() {
+		if !finished {
+			finished = true
+			done()
+		}
+	}
+	defer finish()
+	for {
+		n, err := r.Read(buf[kept:])
+		if !finished {
+			data := buf[:kept+n]
+			switch i := bytes.Index(data, mark); {
+			case i >= 0:
+				o.write(data[:i])
+				finish()
+				kept = 0
+			default:
+				keep := min(len(mark)-1, len(data))
+				if err != nil {
+					keep = 0
+				}
+				o.write(data[:len(data)-keep])
+				kept = copy(buf, data[len(data)-keep:])
+			}
+			if o.size > killSize && !over && !finished {
+				over = true
+				tooMuch()
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}

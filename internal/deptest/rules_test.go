@@ -1,0 +1,104 @@
+package deptest
+
+// layer says which packages of the project one package may import outside its
+// tests. Names are paths below the module's root, "." is the root package.
+type layer struct {
+	pkg    string   // a path, or a path and "/..." for everything below it
+	may    []string // likewise; "*" is every package that is not a development tool
+	reason string
+}
+
+// layers goes from the bottom up. The first line that fits a package counts.
+var layers = []layer{
+	{"message", nil, "the stream's types are what everybody shares, so they know nobody"},
+	{"permission", []string{"message"}, "a decision is a pure function of rules, mode and accesses"},
+	{"tool", []string{"message", "permission"}, "a tool can be written against this package alone, without the engine"},
+	{"hook", []string{"message", "permission"}, "what hooks say is data; running them is the engine's job"},
+	{"model", []string{"message"}, "retries and errors are shared by all providers, so they know none"},
+	{"model/...", []string{"message", "model"}, "a provider translates at its edge and knows no loop"},
+	{"session", []string{"message"}, "a store keeps lines and never looks inside them; the public interface shows no internal type"},
+	{"session/file", []string{"session", "internal/vfs"}, "all disk access of the file store goes through vfs, so that tests can make every write fail"},
+	{"session/...", []string{"session"}, "stores and their suite know the interface only"},
+
+	{"internal/vfs", nil, "a file system knows nothing of what is kept in it"},
+	{"internal/history", []string{"message"}, "history is data and pure functions on it"},
+	{"internal/budget", []string{"message"}, "the ledger adds up; prices come in from outside"},
+	{"internal/loop", []string{"message", "internal/history"}, "the machine decides and never does; the ledger, the model and the tools are outside"},
+	{"internal/journal", []string{"message", "session", "internal/history", "internal/loop"}, "the codec between the machine's entries and a store's lines needs both and nothing that runs"},
+	{"internal/builtin", []string{"message", "permission", "tool"}, "built-in tools use only what any tool can use"},
+	{"internal/mcp", []string{"message", "permission", "tool"}, "MCP tools are tools like any other"},
+	{"internal/project", []string{"message", "permission", "hook", "tool"}, "what is read from disk becomes rules, hooks and texts, and starts nothing"},
+	{"internal/engine", []string{
+		"message", "model", "tool", "permission", "hook", "session",
+		"internal/history", "internal/budget", "internal/loop", "internal/journal", "internal/project", "internal/mcp",
+	}, "the driver gets tools, model and store handed in, so that tests and other hosts choose them; it does not know the public API"},
+
+	{"agenttest", []string{"message"}, "the scripted server judges requests by the API's rules; it must not share code, and faults, with the client that makes them"},
+	{".", []string{
+		"message", "model", "model/...", "tool", "permission", "hook", "session", "session/...",
+		"internal/engine", "internal/builtin", "internal/budget", "internal/loop", "internal/history", "internal/journal", "internal/project", "internal/mcp",
+	}, "the public API is thin and on top; only the command is above it"},
+	{"internal/wire", []string{".", "message", "permission", "hook", "tool", "session"}, "the protocol is one more user of the public API"},
+	{"internal/demo", []string{".", "agenttest", "message"}, "the demo takes the path that every user takes"},
+	{"cmd/...", []string{"*"}, "flags to options"},
+
+	{"internal/conform", nil, "tests everywhere import it"},
+	{"internal/conform/...", []string{"internal/conform", "internal/conform/..."}, "reads sources, runs nothing of the project"},
+	{"internal/ci", nil, "must work while the rest does not compile"},
+	{"internal/deptest", nil, "must work while the rest does not compile"},
+	{"bench/...", []string{"*"}, "benchmarks compare everything"},
+}
+
+// developmentTools may be imported by tests and by each other only.
+var developmentTools = []string{"internal/conform", "internal/conform/...", "internal/ci", "internal/deptest", "bench/..."}
+
+// ban forbids imports from outside the project.
+type ban struct {
+	pkg     string   // as in layer
+	imports []string // import paths; "net/..." is net and everything below it
+	deep    bool     // also through other packages
+	except  string   // file of pkg that may import directly, all the same
+	reason  string
+}
+
+var bans = []ban{
+	{"internal/loop", []string{"net/...", "os/...", "syscall", "io/...", "log/..."}, false, "", "the machine has no I/O"},
+	{"internal/loop", []string{"encoding/json"}, false, "", "payloads are opaque bytes to the machine"},
+	{"internal/loop", []string{"math/rand/...", "crypto/rand"}, false, "", "ids come in with the Stamp: a replay gives the same bytes"},
+	{"internal/loop", []string{"sync/...", "context", "runtime/..."}, false, "", "the machine has no goroutine and waits for nothing"},
+	{"internal/loop", []string{"net/...", "os/exec", "math/rand/...", "crypto/rand"}, true, "", "nor may the packages it stands on bring I/O or chance"},
+	{"internal/history", []string{"net/...", "os/...", "syscall", "math/rand/...", "crypto/rand", "sync/...", "context"}, false, "", "history is pure"},
+	{"message", []string{"net/...", "os/...", "syscall", "math/rand/...", "crypto/rand"}, false, "", "messages are data"},
+	{"internal/budget", []string{"net/...", "os/...", "syscall", "math/rand/..."}, false, "", "the ledger is arithmetic"},
+	{"permission", []string{"net/...", "os/exec", "os/signal"}, true, "", "a decision runs nothing and asks nobody"},
+	{"permission", []string{"os"}, false, "access.go", "paths come in as written and as resolved; only resolving touches the disk"},
+}
+
+// purePackages use neither the clock nor goroutines, channels and select: what
+// depends on them cannot be replayed.
+var purePackages = []string{"internal/loop", "internal/history"}
+
+// heavy modules are named only for the better reason that they print: what is
+// not in modules below is refused anyway.
+var heavy = map[string]string{
+	"github.com/anthropics/anthropic-sdk-go": "+10.6 MiB and minutes of cold build; it is a second reader in interop/ only",
+	"github.com/openai/openai-go":            "+22 MiB; belongs in a module of its own",
+	"cloud.google.com/go":                    "+20 MiB (Vertex); belongs in a module of its own",
+	"go.temporal.io/sdk":                     "+19 MiB; belongs in a module of its own",
+	"go.opentelemetry.io/otel":               "+12 MiB with the OTLP exporter; belongs in a module of its own",
+	"github.com/charmbracelet/bubbletea":     "+10 MiB (terminal UI); belongs in a module of its own",
+}
+
+// modules are all that the library and the command may stand on outside their
+// tests, with what each is for. A new one needs its reason here.
+var modules = []struct{ path, users, reason string }{
+	{"github.com/google/jsonschema-go", "*", "tool schemas from Go types"},
+	{"github.com/santhosh-tekuri/jsonschema/v6", "*", "validation of tool input: all errors at once, with JSON pointers"},
+	{"golang.org/x/text", "*", "used by jsonschema/v6 for its messages; Unicode normalisation of paths (S-13)"},
+	{"github.com/google/uuid", "*", "UUIDs of sessions and messages"},
+	{"golang.org/x/sys", "*", "system calls for locks and processes"},
+	{"pgregory.net/rapid", "session/storetest", "random histories in the suite that every store passes; never in a program"},
+	{"github.com/spf13/cobra", "cmd/...", "command line"},
+	{"github.com/spf13/pflag", "cmd/...", "used by cobra"},
+	{"github.com/inconshreveable/mousetrap", "cmd/...", "used by cobra on Windows"},
+}

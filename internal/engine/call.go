@@ -1,0 +1,330 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/turnwright/turnwright/internal/loop"
+	"github.com/turnwright/turnwright/message"
+	"github.com/turnwright/turnwright/permission"
+	"github.com/turnwright/turnwright/tool"
+)
+
+// heartbeat is how often a running call tells that it lives (M-88).
+const heartbeat = 30 * time.Second
+
+// ErrChannelLost is what an approval callback returns, wrapped or not, when
+// the way to the person who answers is gone for good. It ends the user turn
+// instead of denying call after call (case B-172).
+var ErrChannelLost = errors.New("the channel to whoever approves tool calls is lost")
+
+// callInput finds the input that the model wrote for an open call.
+func (s *Session) callInput(c loop.Call) json.RawMessage {
+	items := s.machine.History().Items()
+	for i := len(items) - 1; i >= 0; i-- {
+		if items[i].Role != message.RoleAssistant {
+			continue
+		}
+		for _, b := range items[i].Blocks {
+			if u, ok := b.ToolUse(); ok && u.ID == c.ID {
+				return u.Input
+			}
+		}
+	}
+	return json.RawMessage("{}")
+}
+
+// check decides whether a call of the open window may run: schema, then rules
+// and mode, then whoever can be asked (T-15, P-27).
+func (s *Session) check(key string) func(context.Context) loop.Event {
+	c, _ := s.machine.Call(key)
+	input := s.callInput(c)
+	mode := permission.Mode(s.machine.Settings().Mode)
+	return func(ctx context.Context) loop.Event {
+		final, err := s.tools.Prepare(s.env(), c.Name, input)
+		if err != nil {
+			return loop.Decided{Key: key, Reason: "invalid input", Content: message.TextContent(err.Error())}
+		}
+		t, spec, _ := s.tools.Get(c.Name)
+		d := loop.Decided{Key: key, Allow: true}
+		if string(final) != string(input) {
+			d.Input = final
+		}
+		dec, err := s.decide(t, spec, mode, final)
+		if err != nil {
+			return loop.Decided{Key: key, Reason: "the permission check failed", Content: message.TextContent(err.Error())}
+		}
+		d.Reason = dec.Reason
+		switch dec.Behavior {
+		case permission.Allow:
+			return d
+		case permission.Ask:
+			if s.cfg.Ask != nil {
+				return s.ask(ctx, c, spec, final, dec, d)
+			}
+		}
+		return s.deny(c, spec, final, dec.Unasked(spec.Name), true)
+	}
+}
+
+// decide asks the gate. A panic in a tool's own description of the call denies
+// it: the gate fails closed.
+func (s *Session) decide(t tool.Tool, spec tool.Spec, mode permission.Mode, input json.RawMessage) (dec permission.Decision, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s was not run: its permission check panicked: %v", spec.Name, p)
+		}
+	}()
+	return s.gate(t, spec, mode, input)
+}
+
+// deny turns a decision into the call's result and record (P-135, P-136).
+func (s *Session) deny(c loop.Call, spec tool.Spec, input json.RawMessage, dec permission.Decision, announce bool) loop.Decided {
+	d := loop.Decided{
+		Key: c.Key, Reason: dec.Reason, Content: message.TextContent(dec.Message),
+		Denial: &message.PermissionDenial{ToolName: spec.Name, ToolUseID: c.ID, ToolInput: input},
+	}
+	if announce {
+		d.Notices = []message.Message{&message.PermissionDenied{
+			ToolName: spec.Name, ToolUseID: c.ID, DecisionReasonType: dec.ReasonType,
+			DecisionReason: dec.Reason, Message: dec.Message,
+		}}
+	}
+	return d
+}
+
+// ask puts the call to whoever approves. It waits as long as it takes (L-146);
+// a panic or an error denies (P-120).
+func (s *Session) ask(ctx context.Context, c loop.Call, spec tool.Spec, input json.RawMessage, dec permission.Decision, d loop.Decided) loop.Event {
+	ans, err := s.askSafely(ctx, AskRequest{ToolName: spec.Name, ToolUseID: c.ID, Input: input, Reason: dec.Reason})
+	if err != nil {
+		dec.Message = fmt.Sprintf("%s was not run: asking for approval failed: %v", spec.Name, err)
+		dec.Reason, dec.ReasonType = "the approval callback failed", "other"
+		out := s.deny(c, spec, input, dec, false)
+		if errors.Is(err, ErrChannelLost) {
+			out.Halt = &loop.Ending{
+				Subtype: message.ErrorDuringExecution, Terminal: message.TerminalAbortedTools,
+				Errors: []string{err.Error()}, Refusal: "the run lost the way to whoever approves its calls.",
+			}
+		}
+		return out
+	}
+	if !ans.Allow {
+		dec.Message, dec.Reason = ans.Message, "denied by the approval callback"
+		if dec.Message == "" {
+			dec.Message = "The user does not want to run " + spec.Name + " now."
+		}
+		out := s.deny(c, spec, input, dec, false)
+		if ans.Interrupt {
+			out.Halt = &loop.Ending{
+				Subtype: message.ErrorDuringExecution, Terminal: message.TerminalAbortedTools,
+				Errors: []string{"Request interrupted: " + dec.Message}, Refusal: "the request was interrupted.",
+			}
+		}
+		return out
+	}
+	d.Reason = "allowed by the approval callback"
+	if ans.Input != nil {
+		final, err := s.tools.Prepare(s.env(), spec.Name, ans.Input)
+		if err != nil {
+			return loop.Decided{Key: c.Key, Reason: "invalid updated input", Content: message.TextContent(err.Error())}
+		}
+		d.Input = final
+	}
+	return d
+}
+
+// askSafely asks one at a time. The wait ends with the answer or with ctx,
+// whether the callback heeds it or not.
+func (s *Session) askSafely(ctx context.Context, r AskRequest) (AskAnswer, error) {
+	select {
+	case s.asking <- struct{}{}:
+	case <-ctx.Done():
+		return AskAnswer{}, ctx.Err()
+	}
+	type outcome struct {
+		ans AskAnswer
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		defer func() {
+			if p := recover(); p != nil {
+				o.err = fmt.Errorf("the approval callback panicked: %v", p)
+			}
+			<-s.asking
+			done <- o
+		}()
+		o.ans, o.err = s.cfg.Ask(ctx, r)
+	}()
+	select {
+	case o := <-done:
+		return o.ans, o.err
+	case <-ctx.Done():
+		return AskAnswer{}, ctx.Err()
+	}
+}
+
+// run runs an allowed call and waits for it; cancelled, it waits for a grace
+// time more and then gives the call up.
+func (s *Session) run(key string) func(context.Context) loop.Event {
+	c, _ := s.machine.Call(key)
+	input := s.callInput(c)
+	if in := s.machine.FinalInput(key); in != nil {
+		input = in
+	}
+	if s.aborted && !c.Repeatable {
+		return func(context.Context) loop.Event {
+			return loop.Finished{Key: key, IsError: true, Content: message.TextContent("Not executed: the session could not be saved.")}
+		}
+	}
+	return func(ctx context.Context) loop.Event {
+		t, spec, ok := s.tools.Get(c.Name)
+		if !ok {
+			return loop.Finished{Key: key, IsError: true, Content: message.TextContent((&tool.UnknownToolError{Name: c.Name, Known: s.tools.Names()}).Error())}
+		}
+		if err := s.out.waitRoom(ctx); err != nil {
+			return loop.Finished{Key: key, IsError: true, Content: message.TextContent("Not executed: the request was interrupted.")}
+		}
+		call := &tool.Call{
+			ID: c.ID, Key: s.cfg.Loop.SessionID + "/" + key, Name: c.Name, Input: input, Env: s.env(),
+		}
+		return s.finish(key, spec, func() (*tool.Result, error) { return s.await(ctx, t, spec, call) })
+	}
+}
+
+// finish turns a result or an error into the outcome of the call.
+func (s *Session) finish(key string, spec tool.Spec, do func() (*tool.Result, error)) loop.Finished {
+	res, err := do()
+	f := loop.Finished{Key: key}
+	switch {
+	case err != nil:
+		f.IsError, f.Content = true, message.TextContent(err.Error())
+	case res == nil:
+		f.Content = message.TextContent("(no output)")
+	default:
+		f.IsError, f.Structured = res.IsError, res.Structured
+		f.Content = contentOf(res.Content)
+	}
+	if f.Structured != nil && !json.Valid(f.Structured) {
+		f.Structured = nil
+	}
+	for k, v := range s.state.Dirty() {
+		f.State = append(f.State, loop.StateNote{Key: k, Value: v})
+	}
+	sortNotes(f.State)
+	return f
+}
+
+// contentOf leaves out empty texts, which the API refuses (B-109, B-155).
+func contentOf(blocks []message.Block) message.Content {
+	keep := make([]message.Block, 0, len(blocks))
+	for _, b := range blocks {
+		if b.IsZero() || b.Type() == message.TypeText && b.Text() == "" {
+			continue
+		}
+		keep = append(keep, b)
+	}
+	if len(keep) == 1 && keep[0].Type() == message.TypeText {
+		return message.TextContent(keep[0].Text())
+	}
+	return message.BlockContent(keep...)
+}
+
+type toolOutcome struct {
+	res *tool.Result
+	err error
+}
+
+// await runs the call on a goroutine of its own, so that a tool that does not
+// heed its context cannot hold up the session.
+func (s *Session) await(ctx context.Context, t tool.Tool, spec tool.Spec, call *tool.Call) (*tool.Result, error) {
+	run := ctx
+	if spec.Timeout > 0 {
+		var cancel context.CancelFunc
+		run, cancel = context.WithTimeoutCause(ctx, spec.Timeout, &TimeoutError{Tool: spec.Name, Limit: spec.Timeout})
+		defer cancel()
+	}
+	done := make(chan toolOutcome, 1)
+	go func() {
+		res, err := callSafely(run, t, spec, call)
+		done <- toolOutcome{res, err}
+	}()
+	start := s.cfg.Now()
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		select {
+		case o := <-done:
+			return settled(run, o)
+		case <-beat.C:
+			s.emit(&message.ToolProgress{
+				ToolUseID: call.ID, ToolName: spec.Name, ElapsedTimeSeconds: s.since(start).Seconds(), Heartbeat: true,
+			})
+		case <-run.Done():
+			grace := time.NewTimer(stopGrace)
+			defer grace.Stop()
+			select {
+			case o := <-done:
+				return settled(run, o)
+			case <-grace.C:
+				return nil, interrupted(run, nil)
+			}
+		}
+	}
+}
+
+// settled keeps a result that came in spite of the cancellation, and says why
+// an error came when it was the cancellation.
+func settled(ctx context.Context, o toolOutcome) (*tool.Result, error) {
+	if o.err != nil && ctx.Err() != nil {
+		return nil, interrupted(ctx, o.err)
+	}
+	return o.res, o.err
+}
+
+// interrupted is what a cancelled call's result says (S-44, T-26).
+func interrupted(ctx context.Context, err error) error {
+	var timeout *TimeoutError
+	if errors.As(context.Cause(ctx), &timeout) {
+		return timeout
+	}
+	text := "Interrupted: the outcome of this call is unknown; it may have run in part. Check before repeating it."
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%s (%w)", text, err)
+	}
+	return errors.New(text)
+}
+
+// TimeoutError is the failure of a call that took longer than its tool allows.
+type TimeoutError struct {
+	Tool  string
+	Limit time.Duration
+}
+
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("The tool %s did not finish within %v and was stopped; it may have run in part.", e.Tool, e.Limit)
+}
+
+// callSafely turns a panic of the tool into an error that names it (L-137).
+func callSafely(ctx context.Context, t tool.Tool, spec tool.Spec, call *tool.Call) (res *tool.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &tool.PanicError{Tool: spec.Name, Value: p}
+		}
+	}()
+	return t.Call(ctx, call)
+}
+
+// env is what calls of this session know of it.
+func (s *Session) env() *tool.Env {
+	return &tool.Env{
+		Dir: s.cfg.Dir, SessionID: s.cfg.Loop.SessionID, State: s.state,
+		Getenv: s.cfg.Getenv, Environ: s.cfg.Environ,
+		PutBlob: func(name string, data []byte) (string, error) { return s.jour.blob(s.base, name, data) },
+	}
+}

@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"time"
+
+	"github.com/turnwright/turnwright/internal/budget"
+	"github.com/turnwright/turnwright/internal/loop"
+	"github.com/turnwright/turnwright/message"
+	"github.com/turnwright/turnwright/model"
+	"github.com/turnwright/turnwright/permission"
+	"github.com/turnwright/turnwright/session"
+	"github.com/turnwright/turnwright/tool"
+)
+
+// Config is everything a session needs. The public API fills it.
+type Config struct {
+	Loop      loop.Config
+	Dir       string // working directory, absolute
+	Version   string // of the program, for the journal
+	ModelName string // at the start
+	Mode      permission.Mode
+
+	Model     model.Model
+	Catalog   *model.Catalog
+	Call      model.CallOptions // retries and timeouts; the callbacks are the engine's
+	MaxTokens int               // cap on max_tokens, 0: the model's
+	System    []message.Block
+	Betas     []string
+	Cache     CacheMode
+
+	Tools *tool.Registry
+	Gate  *permission.Policy
+	Ask   func(context.Context, AskRequest) (AskAnswer, error) // nil: nobody can be asked
+
+	Store      session.Store // nil: nothing is kept
+	Sync       SyncPolicy
+	Strict     bool // Durability: Strict (decision 51)
+	GitBranch  string
+	Ledger     *budget.Ledger
+	Partial    bool                // stream events (O-92)
+	Init       func() message.Init // the facts that do not change in the session
+	Warn       func(string)        // diagnostics; nil: dropped
+	Getenv     func(string) string
+	Environ    func() []string
+	QueueBytes int // bound of the output queue, 0: 8 MiB
+
+	Now     func() time.Time // nil: time.Now
+	NewUUID func() [16]byte  // nil: random
+}
+
+// CacheMode says which prompt cache marks are set (L-184).
+type CacheMode int
+
+// The modes.
+const (
+	Cache5m CacheMode = iota
+	Cache1h
+	CacheOff
+)
+
+// SyncPolicy says when the journal is synced to disk (design decision 3).
+type SyncPolicy int
+
+// The policies.
+const (
+	SyncTurn   SyncPolicy = iota // before a call that is not repeatable, and at the end of a user turn
+	SyncAlways                   // after every write
+	SyncNever
+)
+
+// AskRequest is a call that somebody must decide on (O-52).
+type AskRequest struct {
+	ToolName  string
+	ToolUseID string
+	Input     json.RawMessage
+	Reason    string // why it was not decided
+}
+
+// AskAnswer is the decision (O-53).
+type AskAnswer struct {
+	Allow     bool
+	Input     json.RawMessage // allow: replaces the input; nil: as it was
+	Message   string          // deny: told to the model
+	Interrupt bool            // deny: also ends the user turn (L-147)
+}
+
+const defaultQueueBytes = 8 << 20
+
+// stopGrace is how long a cancelled call may take to come back before it is
+// given up.
+const stopGrace = time.Second
+
+func (c *Config) fill() {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.NewUUID == nil {
+		c.NewUUID = newUUID
+	}
+	if c.QueueBytes == 0 {
+		c.QueueBytes = defaultQueueBytes
+	}
+	if c.Warn == nil {
+		c.Warn = func(string) {}
+	}
+	if c.Getenv == nil {
+		c.Getenv = func(string) string { return "" }
+	}
+	if c.Environ == nil {
+		c.Environ = func() []string { return nil }
+	}
+	if c.Ledger == nil {
+		c.Ledger = budget.New(c.Loop.MaxBudgetUSD, budget.Observed)
+	}
+}
+
+// newUUID returns a random UUID of version 4.
+func newUUID() (u [16]byte) {
+	rand.Read(u[:]) // never fails (crypto/rand)
+	u[6] = u[6]&0x0f | 0x40
+	u[8] = u[8]&0x3f | 0x80
+	return u
+}

@@ -1,0 +1,159 @@
+package engine
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/turnwright/turnwright/internal/journal"
+	"github.com/turnwright/turnwright/internal/loop"
+	"github.com/turnwright/turnwright/session"
+)
+
+// lockWait is how long a session waits for another holder (S-27).
+const lockWait = 5 * time.Second
+
+// journalWriter writes the entries of one session to its store. The session
+// is opened at the first write, so that one which writes nothing leaves
+// nothing (K-291).
+type journalWriter struct {
+	mu     sync.Mutex // tools store large outputs beside the actor's writes
+	cfg    *Config
+	enc    journal.Writer
+	store  session.Store
+	open   session.Journal
+	exists bool // something was written
+	warned bool // one warning until a write succeeds again (S-24)
+}
+
+func newJournalWriter(cfg *Config) *journalWriter {
+	return &journalWriter{cfg: cfg, store: cfg.Store, enc: journal.Writer{
+		SessionID: cfg.Loop.SessionID, CWD: cfg.Dir, Version: cfg.Version, GitBranch: cfg.GitBranch,
+	}}
+}
+
+// write appends all entries of a step with one write.
+func (w *journalWriter) write(ctx context.Context, entries []loop.Entry, sync bool) error {
+	if w.store == nil || len(entries) == 0 {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.writeOnce(ctx, entries, sync)
+	if errors.Is(err, session.ErrChanged) {
+		if err = w.catchUp(ctx); err == nil {
+			err = w.writeOnce(ctx, entries, sync)
+		}
+	}
+	if err != nil {
+		return w.failed(err)
+	}
+	w.exists, w.warned = true, false
+	return nil
+}
+
+func (w *journalWriter) writeOnce(ctx context.Context, entries []loop.Entry, sync bool) error {
+	last := w.enc.Last
+	lines := make([][]byte, 0, len(entries))
+	for _, e := range entries {
+		line, err := w.enc.Encode(e)
+		if err != nil {
+			w.enc.Last = last
+			return err
+		}
+		lines = append(lines, line)
+	}
+	err := w.append(ctx, lines, sync)
+	var notDurable *session.SyncError
+	if err != nil && !errors.As(err, &notDurable) {
+		w.enc.Last = last // the chain goes on where it really ends
+	}
+	return err
+}
+
+// catchUp reads what others appended while the session was idle, so that the
+// chain goes on behind it. Their messages are not in this session's memory.
+func (w *journalWriter) catchUp(ctx context.Context) error {
+	last := ""
+	for line, err := range w.open.Load(ctx) {
+		var bad *session.LineError
+		if errors.As(err, &bad) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if e, ok, derr := journal.Decode(line); derr == nil && ok && e.Chain() {
+			last = e.UUID
+		}
+	}
+	if last != w.enc.Last {
+		w.enc.Last = last
+		w.cfg.Warn(fmt.Sprintf("Session %s was continued by another program meanwhile; its messages are in the file, but not known to this run.", w.cfg.Loop.SessionID))
+	}
+	return nil
+}
+
+func (w *journalWriter) append(ctx context.Context, lines [][]byte, sync bool) error {
+	if w.open == nil {
+		j, err := w.store.Open(ctx, w.cfg.Loop.SessionID, session.OpenOptions{
+			Dir: w.cfg.Dir, Create: !w.exists, Wait: lockWait,
+		})
+		if err != nil {
+			return err
+		}
+		w.open = j
+	}
+	return w.open.Append(ctx, lines, sync)
+}
+
+// failed warns once and lets the run go on (S-24); with Durability Strict the
+// engine ends the turn.
+func (w *journalWriter) failed(err error) error {
+	if !w.warned {
+		w.warned = true
+		w.cfg.Warn(fmt.Sprintf("Session %s could not be saved, recent messages may be missing on resume: %v", w.cfg.Loop.SessionID, err))
+	}
+	return err
+}
+
+func (w *journalWriter) blob(ctx context.Context, name string, data []byte) (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.store == nil || w.open == nil {
+		return "", errors.New("this session keeps nothing on disk")
+	}
+	return w.open.PutBlob(ctx, name, data)
+}
+
+// release gives back lock and handles of an idle session.
+func (w *journalWriter) release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open == nil {
+		return
+	}
+	if err := w.open.Release(); err != nil {
+		w.cfg.Warn(fmt.Sprintf("Session %s: %v", w.cfg.Loop.SessionID, err))
+	}
+}
+
+func (w *journalWriter) close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open == nil {
+		return nil
+	}
+	err := w.open.Close()
+	w.open = nil
+	return err
+}
+
+func uuidText(u [16]byte) string {
+	h := hex.EncodeToString(u[:])
+	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
+}

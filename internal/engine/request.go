@@ -1,0 +1,301 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/turnwright/turnwright/internal/budget"
+	"github.com/turnwright/turnwright/internal/loop"
+	"github.com/turnwright/turnwright/message"
+	"github.com/turnwright/turnwright/model"
+	"github.com/turnwright/turnwright/tool"
+)
+
+// blankPrompt is the refusal of L-192.
+const blankPrompt = "Blank prompt — the message was only whitespace, so nothing was sent to the model."
+
+// defaultMaxTokens is asked for where the model allows it (L-130).
+const defaultMaxTokens = 32000
+
+// admit lets an input start its turn. Hooks, commands and @files come here
+// with later issues; today it makes init and refuses blank prompts.
+func (s *Session) admit(id string) func(context.Context) loop.Event {
+	in := s.machine.Prompt()
+	init := new(s.cfg.Init())
+	init.Tools = initTools(s.tools)
+	init.Model, init.PermissionMode = s.machine.Settings().Model, s.machine.Settings().Mode
+	return func(context.Context) loop.Event {
+		if in == nil || blank(in.Content) {
+			return loop.Local{ID: id, Init: init, Text: blankPrompt, Notices: []message.Message{
+				&message.Informational{Content: blankPrompt, Level: "warning"},
+			}}
+		}
+		return loop.Admitted{ID: id, Init: init}
+	}
+}
+
+// blank reports whether there is nothing in c but white space.
+func blank(c message.Content) bool {
+	for _, b := range c.Blocks() {
+		if b.Type() != message.TypeText || strings.TrimSpace(b.Text()) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// request assembles the next model request from the history.
+func (s *Session) request() *model.Request {
+	name := s.machine.Settings().Model
+	maxTokens := defaultMaxTokens
+	if info, ok := s.cfg.Catalog.Lookup(name); ok {
+		if info.MaxOutput > 0 {
+			maxTokens = min(maxTokens, int(info.MaxOutput))
+		}
+		if s.cfg.MaxTokens > 0 && info.MaxOutput > 0 {
+			maxTokens = min(s.cfg.MaxTokens, int(info.MaxOutput))
+		}
+	} else if s.cfg.MaxTokens > 0 {
+		maxTokens = s.cfg.MaxTokens
+	}
+	r := &model.Request{
+		Model: name, MaxTokens: maxTokens, System: s.cfg.System,
+		Tools: s.tools.Definitions(), Betas: s.cfg.Betas,
+	}
+	s.assemble(r)
+	if s.cfg.Loop.MaxTurns != nil && *s.cfg.Loop.MaxTurns == 0 && len(r.Tools) > 0 {
+		r.ToolChoice = json.RawMessage(`{"type":"none"}`) // L-32
+	}
+	return r
+}
+
+// callModel makes one model request with all its attempts.
+func (s *Session) callModel(id string) func(context.Context) loop.Event {
+	r := s.request()
+	return func(ctx context.Context) loop.Event {
+		if err := s.out.waitRoom(ctx); err != nil {
+			return loop.Cancelled{ID: id}
+		}
+		hold, err := s.cfg.Ledger.Hold(ctx, 0)
+		if err != nil {
+			if ctx.Err() != nil {
+				return loop.Cancelled{ID: id}
+			}
+			return loop.BudgetReached{ID: id, Spend: s.spend()}
+		}
+		start := s.cfg.Now()
+		opts := s.cfg.Call
+		opts.OnEvent = s.onEvent(start)
+		opts.OnRetry = func(m message.APIRetry) { s.emit(&m) }
+		defer hold.Settle()
+		attempt := 0
+		opts.OnSpend = func(sp model.Spend) {
+			// Each attempt is charged once. The response's own id is no key
+			// for that: nothing makes a server's ids unique.
+			attempt++
+			s.charge(hold, r.Model, sp, id+"/"+strconv.Itoa(attempt))
+		}
+		resp, err := model.Call(ctx, s.cfg.Model, r, opts)
+		hold.Settle() // before the total is read
+		return s.outcome(id, r, resp, err, start)
+	}
+}
+
+// onEvent passes streaming events on, when they are asked for (M-45).
+func (s *Session) onEvent(start time.Time) func(model.Event) {
+	if !s.cfg.Partial {
+		return nil
+	}
+	return func(ev model.Event) {
+		m := &message.StreamEvent{Event: ev.Data}
+		if ev.Type == "message_start" {
+			m.TTFTMS = new(s.since(start).Milliseconds())
+		}
+		s.emit(m)
+	}
+}
+
+// charge prices what an attempt was billed. A model without a price counts 0
+// (L-224); the public API has warned, or refused a budgeted run.
+func (s *Session) charge(h *budget.Hold, requested string, sp model.Spend, key string) {
+	info, ok := s.cfg.Catalog.Lookup(requested)
+	if !ok && sp.Model != "" {
+		info, _ = s.cfg.Catalog.Lookup(sp.Model)
+	}
+	var cost float64
+	if info.Price != nil {
+		cost = info.Price.Cost(sp.Usage)
+	}
+	h.Charge(requested, sp.Usage, cost, s.cfg.Loop.SessionID+"/"+key)
+}
+
+// spend is the tree's running total with what is known of its models (M-63).
+func (s *Session) spend() loop.Spend {
+	t := s.cfg.Ledger.Total()
+	for name, u := range t.Models {
+		if info, ok := s.cfg.Catalog.Lookup(name); ok {
+			u.ContextWindow, u.MaxOutputTokens = info.ContextWindow, info.MaxOutput
+			if info.ID != name {
+				u.CanonicalModel = info.ID
+			}
+			t.Models[name] = u
+		}
+	}
+	return loop.Spend{USD: t.USD, Models: t.Models}
+}
+
+// outcome turns what model.Call returned into the one event of the effect.
+func (s *Session) outcome(id string, r *model.Request, resp *model.Response, err error, start time.Time) loop.Event {
+	apiTime := s.since(start)
+	if err == nil {
+		ev := s.respond(id, r, resp, start)
+		ev.APITime = apiTime
+		return ev
+	}
+	var me *model.Error
+	if !errors.As(err, &me) {
+		me = &model.Error{Kind: model.KindUnknown, Message: err.Error(), Text: "API Error: " + err.Error(), Err: err}
+	}
+	switch {
+	case me.Kind == model.KindAborted:
+		if resp == nil {
+			return loop.Cancelled{ID: id}
+		}
+		ev := s.respond(id, r, resp, start)
+		ev.APITime, ev.Aborted, ev.Stop = apiTime, true, ""
+		return ev
+	case me.Progress == model.ProgressBlock && resp != nil:
+		ev := s.respond(id, r, resp, start)
+		ev.APITime = apiTime
+		ev.Broken = &loop.Broken{Notice: me.Error(), Status: me.Status, Category: me.Category()}
+		return ev
+	case me.Kind == model.KindTooLong:
+		return loop.TooLong{ID: id, Text: me.Error(), Status: me.Status, Model: r.Model, APITime: apiTime, Spend: s.spend()}
+	}
+	terminal := message.TerminalReason("")
+	switch me.Kind {
+	case model.KindImage:
+		terminal = message.TerminalImageError
+	case model.KindModelNotFound:
+		terminal = message.TerminalModelError
+	}
+	return loop.Failed{
+		ID: id, Text: me.Error(), Category: me.Category(), Status: me.Status, Terminal: terminal,
+		Model: r.Model, APITime: apiTime, Spend: s.spend(),
+	}
+}
+
+// respond states the facts of a response. What was not finished is left out:
+// unsigned thinking and unfinished calls always, unfinished text except in an
+// interrupted response (decision 56).
+func (s *Session) respond(id string, r *model.Request, resp *model.Response, start time.Time) loop.Response {
+	ev := loop.Response{
+		ID: id, MsgID: resp.ID, Model: resp.Model, Stop: resp.StopReason, StopSeq: resp.StopSequence,
+		Usage: resp.Usage, StartUsage: resp.StartUsage, Spend: s.spend(),
+		FirstEvent: resp.FirstEvent, SentAt: start.UTC().Round(0),
+	}
+	if ev.Model == "" {
+		ev.Model = r.Model
+	}
+	u := resp.Usage
+	ev.Tokens = u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens + u.OutputTokens
+	seen := map[string]bool{}
+	var text strings.Builder
+	for i, b := range resp.Blocks {
+		last := i == len(resp.Blocks)-1
+		switch b.Type() {
+		case message.TypeText:
+			t := b.Text()
+			if t == "" || !b.Done && resp.StopReason != "" && resp.StopReason != "max_tokens" {
+				continue
+			}
+			text.WriteString(t)
+		case message.TypeThinking:
+			if th, ok := b.Thinking(); !b.Done || !ok || th.Signature == "" {
+				if !b.Done || resp.StopReason == "" {
+					continue
+				}
+			}
+		case message.TypeToolUse:
+			cut := resp.StopReason == "max_tokens" && (last || !b.Done)
+			if !b.Done && !cut {
+				continue
+			}
+			block, call, ok := s.callFacts(b, cut, seen)
+			if !ok {
+				continue
+			}
+			ev.Blocks = append(ev.Blocks, block)
+			ev.Calls = append(ev.Calls, call)
+			continue
+		default:
+			if !b.Done {
+				continue
+			}
+		}
+		ev.Blocks = append(ev.Blocks, b.Block)
+	}
+	ev.Text = text.String()
+	return ev
+}
+
+// callFacts states the facts of one tool_use block. A cut block is stored with
+// the input {} (L-75). An id that another call of the response has already is
+// made unique, since each call has its own result.
+func (s *Session) callFacts(b model.Block, cut bool, seen map[string]bool) (message.Block, loop.Call, bool) {
+	u, ok := b.ToolUse()
+	if !ok {
+		return message.Block{}, loop.Call{}, false
+	}
+	block := b.Block
+	if u.ID == "" || seen[u.ID] {
+		u.ID = s.freshCallID(u.ID, seen)
+		block = message.NewToolUse(u.ID, u.Name, u.Input)
+	}
+	seen[u.ID] = true
+	call := loop.Call{ID: u.ID, Name: u.Name}
+	_, spec, known := s.tools.Get(u.Name)
+	call.Concurrent, call.Repeatable = spec.Traits.Concurrent, spec.Traits.Repeatable
+	switch {
+	case cut:
+		call.Fault = loop.FaultCut
+		call.FaultText = toolUseError(u.Name + ": this call was cut off by the output limit (stop reason max_tokens) and was not run. Split the work into smaller calls.")
+		if string(u.Input) != "{}" {
+			block = message.NewToolUse(u.ID, u.Name, nil)
+		}
+	case !known:
+		call.Fault = loop.FaultUnknown
+		call.FaultText = (&tool.UnknownToolError{Name: u.Name, Known: s.tools.Names()}).Error()
+	case b.BadInput:
+		call.Fault = loop.FaultMalformed
+		call.FaultText = toolUseError(u.Name + ": the input is not a JSON object: " + clip(b.RawInput, 200))
+	}
+	return block, call, true
+}
+
+func (s *Session) freshCallID(id string, seen map[string]bool) string {
+	if id == "" {
+		id = "toolu_" + strings.ReplaceAll(uuidText(s.cfg.NewUUID()), "-", "")
+	}
+	for n := 2; seen[id]; n++ {
+		id = strings.TrimSuffix(id, "_"+strconv.Itoa(n-1)) + "_" + strconv.Itoa(n)
+	}
+	return id
+}
+
+func toolUseError(text string) string { return "<tool_use_error>" + text + "</tool_use_error>" }
+
+// clip shortens s to about n bytes without cutting a character.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xc0 == 0x80 {
+		n--
+	}
+	return s[:n] + "…"
+}

@@ -1,0 +1,376 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/turnwright/turnwright/internal/history"
+	"github.com/turnwright/turnwright/internal/loop"
+	"github.com/turnwright/turnwright/message"
+	"github.com/turnwright/turnwright/tool"
+)
+
+// ErrClosed is returned for commands to a closed session.
+var ErrClosed = errors.New("the session is closed")
+
+// Session drives one machine.
+type Session struct {
+	cfg       Config
+	machine   *loop.Machine     // owned by the actor goroutine while active
+	tools     *tool.Registry    // what the model sees
+	assembler history.Assembler // owned by the actor
+	out       *output
+	asking    chan struct{} // holds a token while somebody is asked: one at a time (P-121)
+	jour      *journalWriter
+	state     *tool.State
+
+	base   context.Context // parent of all work; ends when the session is closed
+	cancel context.CancelFunc
+	work   sync.WaitGroup // effects and the actor
+
+	mu      sync.Mutex
+	inbox   []posted
+	active  bool // an actor goroutine runs
+	ended   bool // the machine is closed
+	replies map[string]chan loop.Reply
+	wake    chan struct{} // buffered 1: something is in the inbox
+	over    chan struct{} // closed when the machine is closed
+
+	running map[loop.Effect]context.CancelFunc // owned by the actor
+	aborted bool                               // Strict: the journal failed (owned by the actor)
+	stop    func() bool                        // ends the watch on the caller's context
+}
+
+// posted is an event in the mailbox; effect is set for outcomes.
+type posted struct {
+	effect loop.Effect
+	ev     loop.Event
+}
+
+// New starts a session. It costs nothing until something is sent. When ctx
+// ends the session is closed.
+func New(ctx context.Context, cfg Config) *Session {
+	cfg.fill()
+	s := &Session{
+		cfg:     cfg,
+		machine: loop.New(cfg.Loop),
+		tools:   offered(&cfg),
+		out:     newOutput(cfg.QueueBytes),
+		state:   new(tool.State),
+		asking:  make(chan struct{}, 1),
+		replies: map[string]chan loop.Reply{},
+		wake:    make(chan struct{}, 1),
+		over:    make(chan struct{}),
+		running: map[loop.Effect]context.CancelFunc{},
+	}
+	s.base, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.jour = newJournalWriter(&s.cfg)
+	s.inbox = append(s.inbox, posted{ev: loop.Configure{Model: cfg.ModelName, Mode: string(cfg.Mode)}})
+	s.stop = context.AfterFunc(ctx, func() { _ = s.post(loop.Close{}) })
+	return s
+}
+
+// post puts an event into the mailbox and makes sure that an actor runs.
+func (s *Session) post(ev loop.Event) error { return s.postOutcome(loop.Effect{}, ev) }
+
+func (s *Session) postOutcome(eff loop.Effect, ev loop.Event) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended && eff == (loop.Effect{}) {
+		return ErrClosed
+	}
+	s.inbox = append(s.inbox, posted{eff, ev})
+	if !s.active {
+		s.active = true
+		s.work.Go(s.act)
+		return nil
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// act owns the machine until nothing is left to do.
+func (s *Session) act() {
+	defer s.crashed()
+	for {
+		s.mu.Lock()
+		batch := s.inbox
+		s.inbox = nil
+		if len(batch) == 0 && len(s.running) == 0 {
+			s.jour.release()
+			s.active = false
+			if s.machine.State() == loop.Closed && !s.ended {
+				s.ended = true
+				close(s.over)
+				s.out.end()
+			}
+			s.mu.Unlock()
+			return
+		}
+		s.mu.Unlock()
+		if len(batch) == 0 {
+			<-s.wake
+			continue
+		}
+		for _, p := range batch {
+			s.step(p)
+		}
+	}
+}
+
+// crashed ends the session with a last result when the machine itself failed
+// (L-205), so that no panic reaches the user and nobody waits for ever.
+func (s *Session) crashed() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	s.emit(&message.Result{
+		Subtype: message.ErrorDuringExecution, IsError: true,
+		Errors: []string{fmt.Sprintf("The session failed: %v", p)},
+	})
+	s.cancel()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.ended = true
+		close(s.over)
+		s.out.end()
+	}
+}
+
+// step feeds one event to the machine and does what it owes, in order: write,
+// emit, reply, work.
+func (s *Session) step(p posted) {
+	if p.effect != (loop.Effect{}) {
+		if cancel, ok := s.running[p.effect]; ok {
+			cancel()
+			delete(s.running, p.effect)
+		}
+	}
+	s.do(s.machine.Step(s.stamp(), p.ev))
+}
+
+func (s *Session) stamp() loop.Stamp {
+	// UTC without a monotonic reading, so that a replay gives the same bytes.
+	return loop.Stamp{Time: s.cfg.Now().UTC().Round(0), UUID: s.cfg.NewUUID()}
+}
+
+func (s *Session) do(r loop.Ready) {
+	if err := s.jour.write(s.base, r.Entries, s.needsSync(r.Entries)); err != nil {
+		s.journalFailed(err)
+	}
+	for _, m := range r.Emit {
+		s.out.push(m)
+	}
+	if len(r.Replies) > 0 {
+		s.mu.Lock()
+		for _, rep := range r.Replies {
+			if ch := s.replies[rep.ID]; ch != nil {
+				ch <- rep // buffered, one answer each
+				delete(s.replies, rep.ID)
+			}
+		}
+		s.mu.Unlock()
+	}
+	s.reconcile(r.Want)
+}
+
+// reconcile makes the running work equal to what is wanted.
+func (s *Session) reconcile(want []loop.Effect) {
+	for eff, cancel := range s.running {
+		if !contains(want, eff) {
+			cancel() // it stays in running until its outcome came
+		}
+	}
+	for _, eff := range want {
+		if _, ok := s.running[eff]; !ok {
+			s.start(eff)
+		}
+	}
+}
+
+func contains(want []loop.Effect, eff loop.Effect) bool {
+	for _, w := range want {
+		if w == eff {
+			return true
+		}
+	}
+	return false
+}
+
+// start begins one effect. Exactly one outcome is posted for it.
+func (s *Session) start(eff loop.Effect) {
+	ctx, cancel := context.WithCancel(s.base)
+	s.running[eff] = cancel
+	var do func(context.Context) loop.Event
+	switch eff.Kind {
+	case loop.DoAdmit:
+		do = s.admit(eff.ID)
+	case loop.DoModel:
+		do = s.callModel(eff.ID)
+	case loop.DoCheck:
+		do = s.check(eff.ID)
+	case loop.DoRun:
+		do = s.run(eff.ID)
+	case loop.DoBatch:
+		do = func(context.Context) loop.Event { return loop.Batched{ID: eff.ID} }
+	case loop.DoStop:
+		do = func(context.Context) loop.Event { return loop.Stopped{ID: eff.ID} }
+	case loop.DoCompact:
+		do = func(context.Context) loop.Event {
+			return loop.Compacted{ID: eff.ID, Err: "this version has no summariser"}
+		}
+	}
+	s.work.Go(func() { _ = s.postOutcome(eff, safely(eff, ctx, do)) })
+}
+
+// safely makes a panic in an effect its outcome: a fault in a model client or
+// in a tool's description must not take the process down.
+func safely(eff loop.Effect, ctx context.Context, do func(context.Context) loop.Event) (ev loop.Event) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		text := fmt.Sprintf("internal error in %s: %v", eff.Kind, p)
+		switch eff.Kind {
+		case loop.DoCheck:
+			ev = loop.Decided{Key: eff.ID, Reason: text, Content: message.TextContent("Not executed: " + text)}
+		case loop.DoRun:
+			ev = loop.Finished{Key: eff.ID, IsError: true, Content: message.TextContent(text)}
+		case loop.DoModel:
+			ev = loop.Failed{ID: eff.ID, Text: text, Terminal: message.TerminalModelError}
+		default:
+			ev = loop.Cancelled{ID: eff.ID}
+		}
+	}()
+	return do(ctx)
+}
+
+// Send queues a user message (L-187).
+func (s *Session) Send(in loop.Input) error { return s.post(loop.Send{Input: in}) }
+
+// EndInput says that nothing more will be sent: the session closes itself when
+// what was sent is done.
+func (s *Session) EndInput() error { return s.post(loop.EndInput{}) }
+
+// NewID returns a random UUID in text form.
+func NewID() string { return uuidText(newUUID()) }
+
+// Configure changes model or mode; empty values stay.
+func (s *Session) Configure(model, mode string) error {
+	return s.post(loop.Configure{Model: model, Mode: mode})
+}
+
+// Interrupt ends the running user turn and returns the receipt (L-194 to L-196).
+func (s *Session) Interrupt(ctx context.Context, cancelQueue bool) (loop.Reply, error) {
+	id := s.stampID()
+	ch := make(chan loop.Reply, 1)
+	s.mu.Lock()
+	s.replies[id] = ch
+	s.mu.Unlock()
+	if err := s.post(loop.Interrupt{Reply: id, CancelQueue: cancelQueue}); err != nil {
+		return loop.Reply{}, err
+	}
+	select {
+	case rep := <-ch:
+		return rep, nil
+	case <-s.over:
+		select {
+		case rep := <-ch:
+			return rep, nil
+		default:
+			return loop.Reply{}, ErrClosed
+		}
+	case <-ctx.Done():
+		return loop.Reply{}, ctx.Err()
+	}
+}
+
+func (s *Session) stampID() string {
+	u := s.cfg.NewUUID()
+	return string(u[:])
+}
+
+// Next returns the next message of the stream; ok is false at its end.
+func (s *Session) Next(ctx context.Context) (message.Message, bool, error) { return s.out.next(ctx) }
+
+// Abandon says that nobody reads the stream any more (L-63).
+func (s *Session) Abandon() { s.out.abandon() }
+
+// Close ends the session: what runs is cancelled, the journal is closed, and
+// nothing of the session is left when it returns. A tool that does not heed
+// its context is given up after a second.
+func (s *Session) Close() error {
+	s.stop()
+	_ = s.post(loop.Close{})
+	<-s.over
+	s.cancel()
+	s.work.Wait()
+	err := s.jour.close()
+	for _, name := range s.cfg.Tools.Names() {
+		if t, _, _ := s.cfg.Tools.Get(name); t != nil {
+			if c, ok := t.(tool.Closer); ok {
+				err = errors.Join(err, c.Close())
+			}
+		}
+	}
+	return err
+}
+
+// emit puts a driver's message on the stream: deltas, retries, denials.
+func (s *Session) emit(m message.Message) {
+	h := m.Head()
+	if h.UUID == "" {
+		h.UUID = uuidText(s.cfg.NewUUID())
+	}
+	if h.SessionID == "" {
+		h.SessionID = s.cfg.Loop.SessionID
+	}
+	s.out.push(m)
+}
+
+func (s *Session) journalFailed(err error) {
+	if !s.cfg.Strict || s.aborted {
+		return
+	}
+	s.aborted = true
+	text := "The session could not be saved: " + err.Error()
+	_ = s.post(loop.Abort{Ending: loop.Ending{
+		Subtype: message.ErrorDuringExecution, Terminal: message.TerminalTurnSetupFailed,
+		Errors: []string{text}, Refusal: "the session could not be saved.",
+	}})
+}
+
+// needsSync applies the sync policy to what is about to be written.
+func (s *Session) needsSync(entries []loop.Entry) bool {
+	switch s.cfg.Sync {
+	case SyncAlways:
+		return len(entries) > 0
+	case SyncNever:
+		return false
+	}
+	for _, e := range entries {
+		switch e.Kind {
+		case loop.KindTurn:
+			if e.Turn.Result != nil {
+				return true
+			}
+		case loop.KindCall:
+			if c, ok := s.machine.Call(e.Call.Key); ok && e.Call.Op == loop.CallAllowed && !c.Repeatable {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// since is the time from start to now by the session's clock.
+func (s *Session) since(start time.Time) time.Duration { return s.cfg.Now().Sub(start) }

@@ -1,0 +1,234 @@
+package journal
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/turnwright/turnwright/internal/loop"
+	"github.com/turnwright/turnwright/message"
+)
+
+// Format is the number of the journal format that this version writes. A
+// journal with a greater one is refused.
+const Format = 1
+
+// stampForm is ISO 8601 UTC with three fraction digits (K-310).
+const stampForm = "2006-01-02T15:04:05.000Z"
+
+// Writer encodes entries of one session, in order. It links the chain: every
+// chain line's parent is the chain line before it (K-374).
+type Writer struct {
+	SessionID string
+	CWD       string
+	Version   string
+	GitBranch string
+	Last      string // uuid of the last chain line, "" for none
+}
+
+// Encode returns the line of an entry, without the newline.
+func (w *Writer) Encode(e loop.Entry) ([]byte, error) {
+	var line []byte
+	var err error
+	switch e.Kind {
+	case loop.KindUser, loop.KindAssistant, loop.KindSystem:
+		line, err = w.chain(e)
+	default:
+		line, err = w.own(e)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encoding a %s entry: %w", e.Kind, err)
+	}
+	return line, nil
+}
+
+// chain writes a chain line by hand around bytes that are canonical already.
+func (w *Writer) chain(e loop.Entry) ([]byte, error) {
+	b := make([]byte, 0, 512)
+	b = append(b, `{"type":"`...)
+	b = append(b, e.Kind...)
+	b = append(b, '"')
+	var err error
+	if e.Kind == loop.KindSystem {
+		b = append(b, `,"subtype":"compact_boundary","content":"Conversation compacted"`...)
+		b = appendField(b, "compactMetadata", struct {
+			Trigger   string `json:"trigger"`
+			PreTokens int64  `json:"preTokens"`
+		}{e.System.Trigger, e.System.PreTokens})
+	}
+	if e.Kind == loop.KindSystem || w.Last == "" {
+		b = append(b, `,"parentUuid":null`...)
+	} else {
+		b = appendString(b, "parentUuid", w.Last)
+	}
+	if e.Kind == loop.KindSystem && w.Last != "" {
+		b = appendString(b, "logicalParentUuid", w.Last)
+	}
+	b = append(b, `,"isSidechain":false`...)
+	switch e.Kind {
+	case loop.KindUser:
+		b, err = appendUser(b, e.User)
+	case loop.KindAssistant:
+		b, err = appendAssistant(b, e.Assistant)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b = appendString(b, "uuid", e.UUID)
+	b = appendString(b, "timestamp", e.Time.UTC().Format(stampForm))
+	b = appendString(b, "cwd", w.CWD)
+	b = appendString(b, "sessionId", w.SessionID)
+	b = appendString(b, "version", w.Version)
+	if w.GitBranch != "" {
+		b = appendString(b, "gitBranch", w.GitBranch)
+	}
+	w.Last = e.UUID
+	return append(b, '}'), nil
+}
+
+func appendUser(b []byte, u *loop.UserEntry) ([]byte, error) {
+	content, err := u.Content.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	b = append(b, `,"message":{"role":"user","content":`...)
+	b = append(b, content...)
+	b = append(b, '}')
+	if u.Structured != nil {
+		c, err := message.Canonical(u.Structured)
+		if err != nil {
+			return nil, fmt.Errorf("tool_use_result: %w", err)
+		}
+		b = append(append(b, `,"toolUseResult":`...), c...)
+	}
+	b = appendFlag(b, "isMeta", u.Meta)
+	b = appendFlag(b, "isCompactSummary", u.Summary)
+	b = appendFlag(b, "isSynthetic", u.Synthetic)
+	if u.Origin != nil {
+		b = appendField(b, "origin", u.Origin)
+	}
+	if u.CopiedFrom != "" {
+		b = appendString(b, "copiedFrom", u.CopiedFrom)
+	}
+	return b, nil
+}
+
+func appendAssistant(b []byte, a *loop.AssistantEntry) ([]byte, error) {
+	m := a.Message
+	content, err := message.BlockContent(m.Content...).MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	b = append(b, `,"message":{"type":"message","role":"assistant"`...)
+	b = appendString(b, "id", m.ID)
+	b = appendString(b, "model", m.Model)
+	b = append(append(b, `,"content":`...), content...)
+	b = appendField(b, "stop_reason", m.StopReason)
+	b = appendField(b, "stop_sequence", m.StopSequence)
+	b = appendField(b, "usage", m.Usage)
+	b = append(b, '}')
+	b = appendFlag(b, "isApiErrorMessage", a.Notice)
+	if a.Error != "" {
+		b = appendString(b, "error", string(a.Error))
+	}
+	b = appendFlag(b, "aborted", a.Aborted)
+	if a.CopiedFrom != "" {
+		b = appendString(b, "copiedFrom", a.CopiedFrom)
+	}
+	return b, nil
+}
+
+func appendFlag(b []byte, key string, on bool) []byte {
+	if on {
+		b = append(append(append(b, `,"`...), key...), `":true`...)
+	}
+	return b
+}
+
+func appendString(b []byte, key, v string) []byte {
+	return appendField(b, key, v)
+}
+
+// appendField appends a value of a type of ours, which always encodes.
+func appendField(b []byte, key string, v any) []byte {
+	raw, err := message.Encode(v)
+	if err != nil {
+		raw = []byte("null")
+	}
+	b = append(append(append(b, `,"`...), key...), `":`...)
+	return append(b, raw...)
+}
+
+// ownLine is the frame of all own lines.
+type ownLine struct {
+	Type    string `json:"type"`
+	Kind    string `json:"kind"`
+	V       int    `json:"v"`
+	Session string `json:"sessionId"`
+	At      string `json:"at"`
+
+	Open   *loop.Settings `json:"open,omitempty"`
+	Input  *text          `json:"input,omitempty"`
+	Op     string         `json:"op,omitempty"`
+	Calls  []loop.Call    `json:"calls,omitempty"`
+	Key    string         `json:"key,omitempty"`
+	Final  *text          `json:"finalInput,omitempty"`
+	Reason string         `json:"reason,omitempty"`
+	Denial *text          `json:"denial,omitempty"`
+	Turn   *loop.Turn     `json:"turn,omitempty"`
+	Result *text          `json:"result,omitempty"`
+	UUIDs  []string       `json:"uuids,omitempty"`
+	Value  *text          `json:"value,omitempty"`
+}
+
+// text is JSON kept as a JSON string.
+type text string
+
+func asText(v any) (*text, error) {
+	raw, err := message.Encode(v)
+	if err != nil {
+		return nil, err
+	}
+	return new(text(raw)), nil
+}
+
+func (w *Writer) own(e loop.Entry) ([]byte, error) {
+	l := ownLine{
+		Type: "turnwright", Kind: string(e.Kind), V: 1, Session: w.SessionID,
+		At: e.Time.UTC().Format(time.RFC3339Nano),
+	}
+	var err error
+	switch e.Kind {
+	case loop.KindOpen:
+		s := *e.Open
+		s.Format, s.Version = Format, w.Version
+		l.Open = &s
+	case loop.KindInput:
+		l.Input, err = asText(e.Input)
+	case loop.KindCall:
+		l.Op, l.Calls, l.Key, l.Reason = string(e.Call.Op), e.Call.Calls, e.Call.Key, e.Call.Reason
+		if e.Call.Input != nil {
+			l.Final = new(text(e.Call.Input))
+		}
+		if e.Call.Denial != nil {
+			l.Denial, err = asText(e.Call.Denial)
+		}
+	case loop.KindTurn:
+		l.Turn = &e.Turn.Turn
+		if e.Turn.Result != nil {
+			var raw []byte
+			if raw, err = message.Marshal(e.Turn.Result); err == nil {
+				l.Result = new(text(raw))
+			}
+		}
+	case loop.KindElide:
+		l.UUIDs = e.Elide.UUIDs
+	case loop.KindState:
+		l.Key, l.Value = e.State.Key, new(text(e.State.Value))
+	default:
+		err = fmt.Errorf("unknown kind %q", e.Kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return message.Encode(l)
+}

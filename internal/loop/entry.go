@@ -1,0 +1,124 @@
+package loop
+
+import (
+	"time"
+
+	"github.com/turnwright/turnwright/message"
+)
+
+// EntryKind names what an Entry records.
+type EntryKind string
+
+// Chain entries are the history in the clients' layout; own entries are the
+// machine's (design decision 3).
+const (
+	KindUser      EntryKind = "user"
+	KindAssistant EntryKind = "assistant"
+	KindSystem    EntryKind = "system"
+	KindOpen      EntryKind = "open"
+	KindInput     EntryKind = "input"
+	KindCall      EntryKind = "call"
+	KindTurn      EntryKind = "turn"
+	KindElide     EntryKind = "elide"
+	KindState     EntryKind = "state"
+)
+
+// Entry is one durable fact. Exactly one of the pointers is set, by Kind.
+type Entry struct {
+	Kind      EntryKind
+	Time      time.Time
+	UUID      string // of chain entries: the uuid of the stream message
+	User      *UserEntry
+	Assistant *AssistantEntry
+	System    *SystemEntry
+	Open      *Settings
+	Input     *InputEntry
+	Call      *CallEntry
+	Turn      *TurnEntry
+	Elide     *ElideEntry
+	State     *StateNote
+}
+
+// Chain reports whether the entry is part of the history.
+func (e Entry) Chain() bool {
+	return e.Kind == KindUser || e.Kind == KindAssistant || e.Kind == KindSystem
+}
+
+// UserEntry is a prompt, a tool result or a text that no person wrote.
+type UserEntry struct {
+	Content    message.Content
+	Meta       bool // no person wrote it
+	Summary    bool // a compaction's summary
+	Synthetic  bool
+	Origin     *message.Origin
+	ToolUseID  string // of a tool result
+	Structured []byte // tool_use_result
+	CopiedFrom string // kept over a compaction: the uuid it had
+}
+
+// AssistantEntry is a response, or a notice of ours in its shape.
+type AssistantEntry struct {
+	Message    message.APIMessage
+	Notice     bool // an API error told to the user, never sent (L-107)
+	Error      message.ErrorCategory
+	Aborted    bool
+	CopiedFrom string
+}
+
+// SystemEntry is a compaction boundary.
+type SystemEntry struct {
+	Trigger   string
+	PreTokens int64
+}
+
+// Settings are the session's settings; the last one wins.
+type Settings struct {
+	Format    int    `json:"format"` // of the journal, 1
+	SessionID string `json:"session,omitempty"`
+	Model     string `json:"model,omitempty"`
+	Mode      string `json:"mode,omitempty"`
+	Version   string `json:"version,omitempty"` // of the program that wrote it
+}
+
+// InputEntry is a queued message, or with Dropped the end of one.
+type InputEntry struct {
+	Input
+	Dropped bool `json:"dropped,omitempty"`
+}
+
+// CallEntry is a decision on calls.
+type CallEntry struct {
+	Op     CallOp
+	Calls  []Call // CallsRequested: the calls of a response, in order
+	Key    string // the others: which call
+	Input  []byte // CallAllowed: the final input when it was changed
+	Reason string
+	Denial *message.PermissionDenial // CallDenied
+}
+
+// CallOp is what a CallEntry records.
+type CallOp string
+
+// The three ops.
+const (
+	CallsRequested CallOp = "requested"
+	CallAllowed    CallOp = "allowed" // also the intent: it may have run
+	CallDenied     CallOp = "denied"
+)
+
+// TurnEntry is the machine's small state; with the end of a user turn also
+// its result.
+type TurnEntry struct {
+	Turn   Turn
+	Result *message.Result
+}
+
+// ElideEntry replaces tool outputs when a request is assembled.
+type ElideEntry struct{ UUIDs []string }
+
+// StateNote is something a tool wants to remember; the last one of a key wins.
+// The machine only passes it on.
+type StateNote struct {
+	Key   string
+	Value []byte
+}

@@ -1,0 +1,196 @@
+package turnwright
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"time"
+
+	"github.com/turnwright/turnwright/model"
+	"github.com/turnwright/turnwright/session"
+)
+
+// Options configure a run. The zero value gives the documented defaults
+// (O-1). Pointers and nil slices tell "unset" from "zero" where both mean
+// something (O-2). An invalid value, a forbidden combination, or an option
+// whose feature is not built yet is an *OptionError before the first model
+// request (O-3).
+//
+// The ids are those of docs/contract/options.md.
+type Options struct {
+	// SystemPrompt replaces the default prompt; nil: a minimal tool-calling
+	// prompt (O-10 to O-14).
+	SystemPrompt *SystemPrompt
+
+	// MaxTurns caps the tool turns of each user turn; nil: no cap; 0: no
+	// tools, just an answer (O-22).
+	MaxTurns *int
+	// MaxBudgetUSD ends the run when the estimated cost reaches it; nil: no
+	// limit (O-23).
+	MaxBudgetUSD *float64
+	// Model is an alias or an id; "": $ANTHROPIC_MODEL, else the catalog's
+	// default (O-25).
+	Model string
+	// Betas are beta headers for the API (O-31).
+	Betas []string
+
+	// Tools limits the built-in tools: nil is all of them, an empty list none
+	// (O-33). It does not touch CustomTools.
+	Tools []string
+	// CustomTools are tools of your own, see NewTool. Like every tool they
+	// need approval to run: name them in AllowedTools.
+	CustomTools []Tool
+	// AllowedTools are rules that approve calls without asking (O-34).
+	AllowedTools []string
+	// DisallowedTools are rules that deny calls in every mode (O-35).
+	DisallowedTools []string
+	// PermissionMode is ModeDefault when "" (O-37).
+	PermissionMode PermissionMode
+	// AllowDangerouslySkipPermissions must be set with ModeBypassPermissions (O-38).
+	AllowDangerouslySkipPermissions bool
+	// CanUseTool decides on calls that nothing else decided; nil: they are
+	// denied (O-40, O-51). It may wait as long as it needs; its context ends
+	// with the user turn. It may be called from several goroutines.
+	CanUseTool func(context.Context, PermissionRequest) (PermissionAnswer, error)
+
+	// SessionID is the id of the new session, a UUID; "": a random one (O-61).
+	SessionID string
+	// NoSessionPersistence keeps nothing on disk (O-64).
+	NoSessionPersistence bool
+	// Store is where sessions are kept; nil: files in the configuration home
+	// (S-9, S-10).
+	Store session.Store
+	// Durability says what happens when the session cannot be saved.
+	Durability Durability
+	// Sync says when the session is forced to disk.
+	Sync SyncPolicy
+	// ReplayUserMessages emits input messages back (O-66).
+	ReplayUserMessages bool
+
+	// CWD is the working directory; "": the current one (O-70).
+	CWD string
+	// Env is merged over the inherited environment (O-72).
+	Env map[string]string
+	// ReplaceEnv makes Env the whole environment (O-72).
+	ReplaceEnv bool
+	// Stderr gets diagnostic lines (O-84); nil: they are dropped.
+	Stderr func(line string)
+
+	// IncludePartialMessages adds the model's streaming events (O-92).
+	IncludePartialMessages bool
+	// Steer hands messages that are sent during a turn to the model together
+	// with the results of the running calls, instead of queueing them (L-188).
+	Steer bool
+
+	// ModelClient replaces the Anthropic client; nil: one made from the
+	// environment (O-107).
+	ModelClient model.Model
+	// Catalog replaces the table of models and prices; nil: the built-in one (L-224).
+	Catalog *model.Catalog
+	// QueueBytes bounds the messages that wait for the reader; 0: 8 MiB. When
+	// they are more, the run waits before its next model call or tool start.
+	QueueBytes int
+
+	// The options below are not built yet. Setting one is an *OptionError that
+	// names the letter of docs/roadmap.md which brings it.
+
+	Title                    string             `later:"E"`     // O-17
+	TaskBudget               *int               `later:"H"`     // O-24
+	FallbackModels           []string           `later:"H"`     // O-26
+	Effort                   string             `later:"H"`     // O-27
+	Thinking                 json.RawMessage    `later:"H"`     // O-28
+	MaxThinkingTokens        *int               `later:"H"`     // O-29
+	OutputSchema             json.RawMessage    `later:"H"`     // O-30
+	AutoCompactWindow        int64              `later:"H"`     // O-32
+	PermissionPromptToolName string             `later:"F"`     // O-41
+	Hooks                    map[string]any     `later:"D"`     // O-42
+	ToolAliases              map[string]string  `later:"F"`     // O-43
+	QuestionPreviewFormat    string             `later:"J"`     // O-44
+	Sandbox                  json.RawMessage    `later:"later"` // O-45
+	Continue                 bool               `later:"C"`     // O-58
+	Resume                   string             `later:"C"`     // O-59
+	ForkSession              bool               `later:"C"`     // O-60
+	ResumeSessionAt          string             `later:"E"`     // O-62
+	ResumeDropsTurn          string             `later:"E"`     // O-63
+	EnableFileCheckpointing  bool               `later:"E"`     // O-65
+	SessionMirror            any                `later:"G"`     // O-67
+	SessionMirrorFlush       string             `later:"G"`     // O-68
+	LoadTimeout              time.Duration      `later:"G"`     // O-69
+	AddDirs                  []string           `later:"B"`     // O-71
+	SettingSources           []string           `later:"D"`     // O-73
+	Settings                 string             `later:"D"`     // O-74
+	ManagedSettings          json.RawMessage    `later:"D"`     // O-75
+	MCPServers               map[string]any     `later:"F"`     // O-76
+	StrictMCPConfig          bool               `later:"F"`     // O-77
+	Agents                   map[string]any     `later:"I"`     // O-78
+	Agent                    string             `later:"I"`     // O-79
+	Skills                   []string           `later:"J"`     // O-80
+	Plugins                  []string           `later:"J"`     // O-81
+	OnElicitation            any                `later:"F"`     // O-82
+	User                     string             `later:"G"`     // O-83
+	Debug                    bool               `later:"C"`     // O-85
+	DebugFile                string             `later:"C"`     // O-85
+	MaxBufferSize            int                `later:"C"`     // O-86
+	ExtraArgs                map[string]*string `later:"G"`     // O-87
+	Bare                     bool               `later:"C"`     // O-90
+	IncludeHookEvents        bool               `later:"D"`     // O-93
+	ForwardSubagentText      bool               `later:"I"`     // O-94
+	AgentProgressSummaries   bool               `later:"I"`     // O-95
+	PromptSuggestions        bool               `later:"J"`     // O-96
+}
+
+// SystemPrompt says what the system prompt is made of. Text and File exclude
+// each other.
+type SystemPrompt struct {
+	Text   *string // the whole prompt; "" means none (O-10)
+	File   string  // the whole prompt, read from this file at the start (O-13)
+	Coding bool    // the full coding prompt with its facts about the machine (O-11)
+	Append string  // added after the prompt (O-11)
+}
+
+// Durability says what a failing journal means (README decision 51 of the
+// contract).
+type Durability int
+
+const (
+	// Relaxed warns once and goes on (S-24).
+	Relaxed Durability = iota
+	// Strict ends the user turn with an error result, and starts no tool that
+	// is not repeatable without its line on disk.
+	Strict
+)
+
+// SyncPolicy says when the journal is forced to disk. What was written always
+// survives the process; what was synced survives the machine.
+type SyncPolicy int
+
+const (
+	// SyncTurn syncs before a call that is not repeatable and at the end of a
+	// user turn.
+	SyncTurn SyncPolicy = iota
+	// SyncAlways syncs every write.
+	SyncAlways
+	// SyncNever leaves it to the operating system.
+	SyncNever
+)
+
+// Input is one user message of a session.
+type Input struct {
+	// UUID names the message; "": a random one. It comes back as
+	// user_message_uuid of the result (M-39).
+	UUID string
+	// Text is the prompt. With Blocks it stands before them.
+	Text string
+	// Blocks are content blocks, such as images (L-200).
+	Blocks []Block
+	// NoQuery stores the message without starting a turn; it goes to the model
+	// with the next one that does (L-191).
+	NoQuery bool
+	// Steer overrides Options.Steer for this message.
+	Steer *bool
+	// Synthetic says that no person wrote it (M-43).
+	Synthetic bool
+}
+
+// Inputs is a source of user messages for QueryInputs.
+type Inputs = iter.Seq2[Input, error]

@@ -1,0 +1,152 @@
+package turnwright
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/turnwright/turnwright/permission"
+)
+
+var uuidForm = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
+
+// notBuilt returns an error for the first option that is set and whose
+// feature does not exist yet.
+func (o *Options) notBuilt() error {
+	v := reflect.ValueOf(o).Elem()
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if letter := f.Tag.Get("later"); letter != "" && !v.Field(i).IsZero() {
+			return &OptionError{Option: f.Name, Letter: letter}
+		}
+	}
+	return nil
+}
+
+// limits checks the two limits; getenv supplies the cap when none is passed (L-34).
+func (o *Options) limits(getenv func(string) string) (maxTurns *int, err error) {
+	if o.MaxTurns != nil && *o.MaxTurns < 0 {
+		return nil, &OptionError{Option: "MaxTurns", Value: strconv.Itoa(*o.MaxTurns), Reason: "must be 0 or more, or nil for no cap"}
+	}
+	if b := o.MaxBudgetUSD; b != nil && (!(*b > 0) || math.IsInf(*b, 0)) {
+		return nil, &OptionError{Option: "MaxBudgetUSD", Value: strconv.FormatFloat(*b, 'g', -1, 64), Reason: "must be a positive number of dollars, or nil for no limit"}
+	}
+	if o.MaxTurns != nil {
+		return o.MaxTurns, nil
+	}
+	env := getenv("CLAUDE_CODE_MAX_TURNS")
+	if env == "" {
+		return nil, nil
+	}
+	n, err := strconv.Atoi(env)
+	if err != nil || n < 1 {
+		return nil, &OptionError{Option: "CLAUDE_CODE_MAX_TURNS", Value: strconv.Quote(env), Reason: "must be a whole number of at least 1"}
+	}
+	return &n, nil
+}
+
+// workingDir returns the absolute working directory (O-70).
+func (o *Options) workingDir() (string, error) {
+	dir := o.CWD
+	if dir == "" {
+		var err error
+		if dir, err = os.Getwd(); err != nil {
+			return "", &OptionError{Option: "CWD", Reason: err.Error()}
+		}
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", &OptionError{Option: "CWD", Value: strconv.Quote(dir), Reason: err.Error()}
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		abs = real
+	}
+	info, err := os.Stat(abs)
+	if err != nil || !info.IsDir() {
+		return "", &OptionError{Option: "CWD", Value: strconv.Quote(dir), Reason: "is not an existing directory"}
+	}
+	return abs, nil
+}
+
+// environment returns look-up and list of the session's environment (O-72).
+func (o *Options) environ() (getenv func(string) string, environ func() []string, err error) {
+	for k, v := range o.Env {
+		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(v, "\x00") {
+			return nil, nil, &OptionError{Option: "Env", Value: strconv.Quote(k), Reason: "is not a valid environment variable"}
+		}
+	}
+	getenv = func(k string) string {
+		if v, ok := o.Env[k]; ok || o.ReplaceEnv {
+			return v
+		}
+		return os.Getenv(k)
+	}
+	environ = func() []string {
+		var env []string
+		if !o.ReplaceEnv {
+			for _, kv := range os.Environ() {
+				k, _, _ := strings.Cut(kv, "=")
+				if _, over := o.Env[k]; !over {
+					env = append(env, kv)
+				}
+			}
+		}
+		for k, v := range o.Env {
+			env = append(env, k+"="+v)
+		}
+		return env
+	}
+	return getenv, environ, nil
+}
+
+// mode checks the permission mode (P-1, P-4, P-20, P-21).
+func (o *Options) mode(getenv func(string) string) (permission.Mode, error) {
+	if o.PermissionMode == "" {
+		return permission.ModeDefault, nil
+	}
+	m, err := permission.ParseMode(string(o.PermissionMode))
+	if err != nil {
+		return "", &OptionError{Option: "PermissionMode", Value: strconv.Quote(string(o.PermissionMode)), Reason: err.Error()}
+	}
+	return m, o.bypass(m, getenv)
+}
+
+// bypass refuses the mode that skips permissions where it must not be used.
+func (o *Options) bypass(m permission.Mode, getenv func(string) string) error {
+	if m != permission.ModeBypass {
+		return nil
+	}
+	if !o.AllowDangerouslySkipPermissions {
+		return &OptionError{Option: "PermissionMode", Value: string(m), Reason: "needs AllowDangerouslySkipPermissions"}
+	}
+	if os.Geteuid() == 0 && getenv("IS_SANDBOX") != "1" {
+		return &OptionError{Option: "PermissionMode", Value: string(m), Reason: "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons"}
+	}
+	return nil
+}
+
+func envMillis(getenv func(string) string, name string, max int64) (int64, bool, error) {
+	v := getenv(name)
+	if v == "" {
+		return 0, false, nil
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < 0 || max > 0 && n > max {
+		return 0, false, &OptionError{Option: name, Value: strconv.Quote(v), Reason: fmt.Sprintf("must be a whole number of milliseconds from 0 to %d", max)}
+	}
+	return n, true, nil
+}
+
+// truthy reads a boolean variable (O-112).
+func truthy(v string) bool {
+	switch strings.ToLower(v) {
+	case "1", "true", "yes", "on":
+		return true
+	}
+	return false
+}
