@@ -1,8 +1,11 @@
 package agenttest
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/turnwright/turnwright/internal/conform"
 )
@@ -94,6 +97,26 @@ func TestStrictEchoForgives(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An answer that the client did not wait for is not compared either.
+func TestStrictEchoForgetsAbandoned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := Start(InMemory(), StrictEcho(), DelayEach(Blocks(Text("look"), CallID("a", "Bash", `{}`)), time.Minute), Text("done"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+		defer cancel()
+		if r := postContext(t, ctx, s, streaming(conv(hello), bashDef), goodHeader()); r.err == nil {
+			t.Fatal("the answer came whole")
+		}
+		synctest.Wait() // the server has noticed
+		if r := post(t, s, with(conv(hello, assistant(textBlock("lo"), `{"type":"tool_use","id":"a","name":"Bash","input":{}}`), user(result("a"))), bashDef)); r.status != 200 {
+			t.Errorf("status %d: %s", r.status, r.body)
+		}
+	})
 }
 
 // A paused answer that comes back at the end is a continuation, which models

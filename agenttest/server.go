@@ -155,7 +155,7 @@ func (s *Server) Problems() error {
 
 func (s *Server) problem(format string, args ...any) {
 	s.mu.Lock()
-	s.config.problems = append(s.config.problems, fmt.Errorf(format, args...))
+	s.config.problems = append(s.config.problems, fmt.Errorf("agenttest: "+format, args...))
 	s.mu.Unlock()
 	if s.config.t != nil {
 		s.config.t.Errorf("agenttest: "+format, args...)

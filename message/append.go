@@ -13,6 +13,8 @@ var (
 	errNil       = errors.New("nil")
 	errZeroBlock = errors.New("the zero Block has no JSON form")
 	errNotFinite = errors.New("not a finite number")
+
+	home = reflect.TypeFor[Header]().PkgPath()
 )
 
 // Marshal returns m as one line of JSON without the newline, "type" and
@@ -23,19 +25,26 @@ var (
 // the canonical form and after them the unknown keys that it came with, in
 // nested objects as well.
 //
-// It fails with an *EncodeError for a nil message and for values that have no
-// JSON form: a json.RawMessage that is not valid JSON, a number that is not
-// finite, the zero Block.
+// It fails with an *EncodeError for a nil message, for one that is not of this
+// package, for an Unknown without type, and for values that have no JSON form:
+// a json.RawMessage that is not valid JSON, a number that is not finite, the
+// zero Block.
 func Marshal(m Message) ([]byte, error) { return Append(nil, m) }
 
 // Append appends what Marshal returns to dst. When it fails it returns dst as
 // it was.
 func Append(dst []byte, m Message) ([]byte, error) {
 	v := reflect.ValueOf(m)
-	if m == nil || v.IsNil() {
+	switch {
+	case m == nil || v.Kind() == reflect.Pointer && v.IsNil():
 		return dst, &EncodeError{Err: errNil}
+	case v.Kind() != reflect.Pointer || v.Type().Elem().PkgPath() != home:
+		return dst, &EncodeError{Err: fmt.Errorf("%T is not a message of package message", m)}
 	}
 	typ, subtype := m.Kind()
+	if typ == "" {
+		return dst, &EncodeError{Err: ErrNoType}
+	}
 	orig := m.Head().original
 	if orig != nil {
 		// The header may have been copied from a message of another type.
@@ -68,6 +77,7 @@ func sizeHint(m Message) int {
 	n := 512
 	switch m := m.(type) {
 	case *Assistant:
+		n += 512
 		for _, b := range m.Message.Content {
 			n += len(b.raw) + 1
 		}

@@ -89,9 +89,10 @@ func ParseBlock(raw []byte) (Block, error) {
 	return Block{typ: typ, raw: c}, nil
 }
 
-// open starts the JSON of a block of a type that needs no escaping.
+// open starts the JSON of a block of a type that needs no escaping, with room
+// for size bytes of strings and some escapes in them.
 func open(typ string, size int) []byte {
-	b := make([]byte, 0, len(typ)+size+64)
+	b := make([]byte, 0, len(typ)+size+size/8+64)
 	return append(append(append(b, `{"type":"`...), typ...), '"')
 }
 

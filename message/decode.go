@@ -75,7 +75,7 @@ func objectLine(line []byte) ([]byte, error) {
 		}
 		return nil, &DecodeError{Value: excerpt(line), Err: err}
 	}
-	if bytes.ContainsAny(line, "\r\n") || !utf8.Valid(line) {
+	if bytes.IndexByte(line, '\n') >= 0 || bytes.IndexByte(line, '\r') >= 0 || !utf8.Valid(line) {
 		return Canonical(line)
 	}
 	return bytes.Clone(line), nil

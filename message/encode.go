@@ -63,6 +63,14 @@ func escapeBreaks(b []byte) []byte {
 
 const hexDigits = "0123456789abcdef"
 
+// plain holds the bytes that stand for themselves in a JSON string.
+var plain = func() (p [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		p[c] = c != '"' && c != '\\'
+	}
+	return p
+}()
+
 // appendString appends s as a JSON string: the bytes that Encode gives, without
 // its detours.
 func appendString(dst []byte, s string) []byte {
@@ -70,11 +78,11 @@ func appendString(dst []byte, s string) []byte {
 	start := 0
 	for i := 0; i < len(s); {
 		c := s[i]
+		if plain[c] {
+			i++
+			continue
+		}
 		if c < utf8.RuneSelf {
-			if c >= ' ' && c != '"' && c != '\\' {
-				i++
-				continue
-			}
 			dst = append(dst, s[start:i]...)
 			switch c {
 			case '"', '\\':

@@ -77,14 +77,14 @@ func isNull(raw []byte) bool { return string(raw) == "null" }
 // unquote returns the string that the JSON string raw stands for.
 func unquote(raw []byte) string {
 	inner := raw[1 : len(raw)-1]
-	plain := true
+	simple := true
 	for _, c := range inner {
 		if c == '\\' || c >= 0x80 {
-			plain = false
+			simple = false
 			break
 		}
 	}
-	if plain {
+	if simple {
 		return string(inner)
 	}
 	var s string

@@ -170,10 +170,9 @@ func fillAll(v reflect.Value) {
 }
 
 func TestMessageShapes(t *testing.T) {
-	conform.Covers(t, "M-4", "M-16", "M-25", "M-35", "M-53", "M-54", "M-55", "M-56", "M-72", "M-76",
-		"M-77", "M-80", "M-81", "M-82", "M-83", "M-87", "M-89", "M-91", "M-92", "M-94", "M-100", "M-101", "M-102",
-		"L-54", "L-55", "W-222", "W-262", "W-263",
-		"W-290", "W-291", "W-292", "W-293", "W-294", "W-295", "W-302", "W-303", "W-304", "W-305")
+	conform.Covers(t, "M-4", "M-10", "M-16", "M-25", "M-35", "M-53", "M-54", "M-55", "M-56", "M-72",
+		"M-80", "M-81", "M-82", "M-83", "M-87", "M-89", "M-91", "M-92", "M-102",
+		"L-54", "L-55", "W-222", "W-262", "W-291", "W-293", "W-294", "W-295", "W-302", "W-303", "W-304")
 	seen := map[string]bool{}
 	for _, m := range samples() {
 		typ, subtype := m.Kind()
@@ -226,8 +225,8 @@ func TestMessageShapes(t *testing.T) {
 }
 
 func TestPartShapes(t *testing.T) {
-	conform.Covers(t, "M-16", "M-25", "M-35", "M-53", "M-62", "M-63", "M-72", "M-87", "M-92", "M-93", "M-95", "M-100", "M-101",
-		"W-269", "W-270", "W-296", "W-297")
+	conform.Covers(t, "M-16", "M-25", "M-35", "M-53", "M-62", "M-63", "M-72", "M-87", "M-92", "M-93", "M-95",
+		"W-269", "W-296")
 	// Every struct inside a message is written down.
 	var visit func(reflect.Type)
 	visited := map[reflect.Type]bool{}

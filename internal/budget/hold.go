@@ -108,7 +108,7 @@ func (l *Ledger) serve() {
 	for len(l.waiting) > 0 {
 		w := l.waiting[0]
 		switch room := l.room(); {
-		case l.reached(), l.capped && w.least > l.limit-l.spent-l.kept, l.capped && w.least > room && l.open == 0:
+		case l.reached(), l.capped && w.least > l.limit-l.spent-l.kept: // no one can give back enough
 			w.err = &ReachedError{Cap: l.limit.usd(), Spent: l.spent.usd(), Held: l.held.usd(), Asked: w.least.usd()}
 		case l.capped && w.least > room:
 			return

@@ -167,6 +167,43 @@ func TestHoldWaits(t *testing.T) {
 	})
 }
 
+// A request that gives up lets those behind it go on, and room that it got at
+// the same moment goes back.
+func TestHoldGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 50 {
+			l := New(new(1.0), Strict)
+			a := mustHold(t, l, 0.5)
+			ctx, cancel := context.WithCancel(t.Context())
+			var large, small *Hold
+			var err, smallErr error
+			go func() { large, err = l.Hold(ctx, 0.8) }()
+			synctest.Wait()
+			go func() { small, smallErr = l.Hold(t.Context(), 0.4) }()
+			synctest.Wait()
+			cancel()
+			synctest.Wait()
+			if !errors.Is(err, context.Canceled) || large != nil || smallErr != nil || small == nil {
+				t.Fatalf("large %v, small %v", err, smallErr)
+			}
+
+			ctx, cancel = context.WithCancel(t.Context())
+			go func() { large, err = l.Hold(ctx, 0.5) }()
+			synctest.Wait()
+			cancel()
+			a.Settle() // both at once: either answer is right
+			synctest.Wait()
+			if err == nil {
+				large.Settle()
+			}
+			small.Settle()
+			if s := l.State(); s.Open != 0 || s.Held != 0 || s.Waiting != 0 {
+				t.Fatalf("%v: %+v", err, s)
+			}
+		}
+	})
+}
+
 func TestHoldCancelledBefore(t *testing.T) {
 	l := New(new(1.0), Strict)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -154,11 +154,13 @@ func readForEdit(target string) ([]byte, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxEditSize+1))
-	switch {
-	case err != nil:
-		return nil, nil, fmt.Errorf("%s cannot be read: %w", target, err)
-	case len(data) > maxEditSize:
+	var data []byte
+	if info.Size() <= maxEditSize { // the size may lie, in /proc for one
+		if data, err = io.ReadAll(io.LimitReader(f, maxEditSize+1)); err != nil {
+			return nil, nil, fmt.Errorf("%s cannot be read: %w", target, err)
+		}
+	}
+	if max(info.Size(), int64(len(data))) > maxEditSize {
 		return nil, nil, fmt.Errorf("%s is larger than %d bytes, too large for Edit; change it with a shell command", target, int64(maxEditSize))
 	}
 	return data, info, nil

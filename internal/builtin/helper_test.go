@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/turnwright/turnwright/tool"
 )
@@ -26,7 +27,7 @@ func newSession(t testing.TB) *session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bash := NewBash(BashOptions{TempDir: t.TempDir()})
+	bash := NewBash(BashOptions{TempDir: t.TempDir(), Grace: 200 * time.Millisecond})
 	t.Cleanup(func() {
 		if err := bash.Close(); err != nil {
 			t.Error(err)

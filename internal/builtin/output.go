@@ -2,9 +2,11 @@ package builtin
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"os"
 	"strings"
 	"unicode/utf8"
@@ -153,12 +155,18 @@ func lastRunes(s string, n int) string {
 }
 
 // characters counts those that begin in p, so that a character that is split
-// between two writes counts once.
+// between two writes counts once: all bytes but UTF-8's continuation bytes,
+// which begin with the bits 10. Eight at a time, for every byte of an output
+// comes by here.
 func characters(p []byte) int {
-	n := 0
+	n := len(p)
+	for ; len(p) >= 8; p = p[8:] {
+		x := binary.LittleEndian.Uint64(p)
+		n -= bits.OnesCount64(x >> 7 & ^(x >> 6) & 0x0101010101010101)
+	}
 	for _, c := range p {
-		if c&0xC0 != 0x80 {
-			n++
+		if c&0xC0 == 0x80 {
+			n--
 		}
 	}
 	return n

@@ -13,12 +13,12 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/turnwright/turnwright/internal/conform"
+	"github.com/turnwright/turnwright/tool"
 )
 
 type readOutput struct {
@@ -437,10 +437,10 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(seed), 0, 0)
 	}
 	f.Add([]byte(lines(20)), 3, 5)
+	s := newSession(f)
+	s.vars["CLAUDE_CODE_FILE_READ_MAX_OUTPUT_TOKENS"] = "200"
+	path := s.path("f")
 	f.Fuzz(func(t *testing.T, data []byte, offset, limit int) {
-		s := newSession(t)
-		s.vars["CLAUDE_CODE_FILE_READ_MAX_OUTPUT_TOKENS"] = "200"
-		path := filepath.Join(s.env.Dir, "f")
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -451,7 +451,11 @@ func FuzzRead(f *testing.F) {
 		if limit > 0 {
 			input["limit"] = limit
 		}
-		r, err := s.call("Read", input)
+		raw, err := json.Marshal(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := NewRead().Call(t.Context(), &tool.Call{Input: raw, Env: s.env})
 		if err != nil {
 			if !strings.Contains(err.Error(), path) && offset <= maxLine && limit <= maxLine {
 				t.Errorf("the error does not name the file: %v", err)

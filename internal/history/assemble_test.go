@@ -245,6 +245,26 @@ func TestAssembleKeepsBytes(t *testing.T) {
 	}
 }
 
+// A paused response of which nothing is left once a prompt follows does not
+// part the prompts before and after it, also for an Assembler that saw it.
+func TestAssemblePausedThenPrompt(t *testing.T) {
+	h := chain(user(text("p")), assistant(text("x")), user(text("q")))
+	h.Append(assistant(block(t, `{"type":"server_tool_use","id":"s","name":"web_search","input":{}}`)))
+	var a Assembler
+	first := a.Assemble(h.Items(), Options{})
+	if got, want := show(first.Messages), "u \"p\"\na \"x\"\nu \"q\"\na server_tool_use\n"; got != want {
+		t.Errorf("got\n%s", got)
+	}
+	h.Append(user(text("r")))
+	second := a.Assemble(h.Items(), Options{})
+	if got, want := show(second.Messages), "u \"p\"\na \"x\"\nu \"q\" \"r\"\n"; got != want {
+		t.Errorf("got\n%s", got)
+	}
+	if got := show(first.Messages); !strings.HasSuffix(got, "server_tool_use\n") {
+		t.Errorf("the first request changed:\n%s", got)
+	}
+}
+
 func TestThinkingCut(t *testing.T) {
 	h := chain(user(text("p")), assistant(message.NewThinking("t", "s"), use("a")), user(result("a", "1")))
 	var a Assembler

@@ -139,8 +139,11 @@ func decodeOwn(line []byte) (e loop.Entry, ok bool, err error) {
 		if l.Result != nil {
 			m, derr := message.Decode([]byte(*l.Result))
 			r, isResult := m.(*message.Result)
-			if derr != nil || !isResult {
-				return e, false, fmt.Errorf("journal line of kind turn: result: %w", derr)
+			if derr != nil {
+				return e, false, fmt.Errorf("journal line: result: %w", derr)
+			}
+			if !isResult {
+				return e, false, fmt.Errorf("journal line: result: %T is no result", m)
 			}
 			e.Turn.Result = r
 		}

@@ -15,8 +15,9 @@ type Machine struct {
 	hist     history.History
 	turn     Turn
 	queue    []Input
-	prompt   *Input // the input of the running user turn while it is not in the history
-	calls    []Call // of the open response
+	sent     map[string]bool // ids of all user messages there ever were
+	prompt   *Input          // the input of the running user turn while it is not in the history
+	calls    []Call          // of the open response
 	denials  []message.PermissionDenial
 	settings Settings
 	output   []byte // the accepted structured output of this user turn
@@ -25,7 +26,7 @@ type Machine struct {
 
 // New returns an idle machine without history.
 func New(cfg Config) *Machine {
-	return &Machine{cfg: cfg, turn: Turn{State: Idle}, settings: Settings{SessionID: cfg.SessionID}}
+	return &Machine{cfg: cfg, turn: Turn{State: Idle}, sent: map[string]bool{}, settings: Settings{SessionID: cfg.SessionID}}
 }
 
 // Fold returns the machine whose history of entries is given. It is the state
@@ -105,6 +106,7 @@ func (m *Machine) apply(e Entry) {
 			m.unqueue(e.Input.ID)
 		} else {
 			m.queue = append(m.queue, e.Input.Input)
+			m.sent[e.Input.ID] = true
 		}
 	case KindUser:
 		m.applyUser(e)
@@ -154,6 +156,7 @@ func (m *Machine) applyUser(e Entry) {
 		m.prompt = nil
 	}
 	if u.ToolUseID == "" {
+		m.sent[e.UUID] = true
 		return
 	}
 	for i := range m.calls {

@@ -183,29 +183,11 @@ func (s *step) send(in Input) {
 	if s.turn.State == Closed || s.turn.Drain || s.turn.Closing {
 		return
 	}
-	if in.ID == "" || s.knows(in.ID) {
+	if in.ID == "" || s.sent[in.ID] {
 		in.ID = s.newID() // ids are unique in a session: two lines of one id break the chain
 	}
 	s.put(Entry{Kind: KindInput, Input: &InputEntry{Input: in}})
 	s.next()
-}
-
-// knows reports whether a message with this id was sent before.
-func (s *step) knows(id string) bool {
-	if s.turn.Input == id {
-		return true
-	}
-	for i := range s.queue {
-		if s.queue[i].ID == id {
-			return true
-		}
-	}
-	for _, it := range s.hist.Items() {
-		if it.UUID == id {
-			return true
-		}
-	}
-	return false
 }
 
 // next starts the next queued user turn when the machine is idle. Messages

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,7 +34,7 @@ type node struct {
 	perm    fs.FileMode
 	mtime   time.Time
 	data    []byte
-	durable []byte           // data as of the last Sync
+	durable []byte           // data as of the last Sync; shares bytes with data, which are never changed in place
 	names   map[string]*node // of a directory
 	kept    map[string]*node // names as of the last SyncDir
 	writer  *memFile         // holder of the exclusive lock
@@ -304,10 +305,7 @@ func (m *Mem) SyncDir(name string) error {
 	if err != nil {
 		return &fs.PathError{Op: "sync", Path: name, Err: err}
 	}
-	n.kept = map[string]*node{}
-	for name, child := range n.names {
-		n.kept[name] = child
-	}
+	n.kept = maps.Clone(n.names)
 	return nil
 }
 
@@ -363,6 +361,9 @@ func (f *memFile) Write(p []byte) (int, error) {
 	if gap := f.off - int64(len(f.n.data)); gap > 0 {
 		f.n.data = append(f.n.data, make([]byte, gap)...)
 	}
+	if f.off < int64(len(f.n.data)) {
+		f.n.data = slices.Clone(f.n.data) // durable keeps the old bytes
+	}
 	over := copy(f.n.data[f.off:], p)
 	f.n.data = append(f.n.data, p[over:]...)
 	f.off += int64(len(p))
@@ -385,7 +386,7 @@ func (f *memFile) Sync() error {
 	if f.closed {
 		return f.fail("sync", fs.ErrClosed)
 	}
-	f.n.durable = slices.Clone(f.n.data)
+	f.n.durable = slices.Clip(f.n.data)
 	return nil
 }
 
@@ -476,7 +477,7 @@ func (n *node) crash(c Crash, name string, copied map[*node]*node) *node {
 		if c.Power {
 			now.data = n.left(c, name)
 		}
-		now.durable = slices.Clone(now.data)
+		now.durable = slices.Clip(now.data)
 		return now
 	}
 	from := n.names

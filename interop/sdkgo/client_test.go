@@ -27,14 +27,16 @@ func fullRequest() *model.Request {
 				message.NewToolUse("toolu_b", "Read", json.RawMessage(`{}`)),
 			}},
 			{Role: "user", Blocks: []message.Block{
-				message.NewToolResult("toolu_a", message.Content{message.NewText("out"), message.NewImage("image/png", "iVBORw0KGgo=")}, false),
-				message.NewToolResult("toolu_b", message.Content{message.NewText("no such file")}, true),
+				message.NewToolResult("toolu_a", message.BlockContent(message.NewText("out"), message.NewImage("image/png", "iVBORw0KGgo=")), false),
+				message.NewToolResult("toolu_b", message.TextContent("no such file"), true),
 				message.NewText("and hurry"),
 			}},
 		},
 		Marks: []model.Mark{
-			{Where: model.InTools, Index: 1, TTL: "1h"}, {Where: model.InSystem, Block: 1, TTL: "1h"},
-			{Where: model.InMessages, Index: 0, Block: 1, TTL: "5m"}, {Where: model.InMessages, Index: 2, Block: 2, TTL: "5m"},
+			{Where: model.InTools, Index: 1, TTL: "1h"},
+			{Where: model.InSystem, Block: 1, TTL: "1h"},
+			{Where: model.InMessages, Index: 0, Block: 1, TTL: "5m"},
+			{Where: model.InMessages, Index: 2, Block: 2, TTL: "5m"},
 		},
 		ToolChoice:   json.RawMessage(`{"type":"auto","disable_parallel_tool_use":true}`),
 		Thinking:     json.RawMessage(`{"type":"enabled","budget_tokens":2048,"display":"summarized"}`),
@@ -64,7 +66,14 @@ func TestOurRequests(t *testing.T) {
 				t.Errorf("the SDK reads %d messages, %d tools, %d system blocks", len(p.Messages), len(p.Tools), len(p.System))
 			}
 			for i, m := range r.Messages {
-				if got := len(p.Messages[i].GetContent()); got != len(m.Blocks) {
+				got := 0
+				switch sdk := p.Messages[i]; {
+				case sdk.OfUser != nil && m.Role == "user":
+					got = len(sdk.OfUser.Content)
+				case sdk.OfAssistant != nil && m.Role == "assistant":
+					got = len(sdk.OfAssistant.Content)
+				}
+				if got != len(m.Blocks) {
 					t.Errorf("message %d: the SDK reads %d blocks, want %d", i, got, len(m.Blocks))
 				}
 			}

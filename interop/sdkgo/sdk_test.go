@@ -238,36 +238,66 @@ func TestFramings(t *testing.T) {
 // which the SDK sets outside of its parameters, is left out.
 func RoundTrip(t testing.TB, body []byte) anthropic.MessageNewParams {
 	t.Helper()
-	var p anthropic.MessageNewParams
-	if err := json.Unmarshal(body, &p); err != nil {
-		t.Fatalf("the SDK does not read the request: %v\n%s", err, body)
-	}
-	again, err := json.Marshal(p)
+	p, err := roundTrip(body)
 	if err != nil {
-		t.Fatalf("the SDK does not write what it read: %v\n%s", err, body)
-	}
-	if got, want := meaning(t, again), meaning(t, body); got != want {
-		t.Errorf("the SDK understands another request\n got %s\nwant %s", got, want)
+		t.Fatal(err)
 	}
 	return p
 }
 
+func roundTrip(body []byte) (p anthropic.MessageNewParams, err error) {
+	if err := json.Unmarshal(body, &p); err != nil {
+		return p, fmt.Errorf("the SDK does not read the request: %w\n%s", err, body)
+	}
+	again, err := json.Marshal(p)
+	if err != nil {
+		return p, fmt.Errorf("the SDK does not write what it read: %w\n%s", err, body)
+	}
+	got, err := meaning(again)
+	if err != nil {
+		return p, err
+	}
+	want, err := meaning(body)
+	if err != nil {
+		return p, err
+	}
+	if got != want {
+		return p, fmt.Errorf("the SDK understands another request\n got %s\nwant %s", got, want)
+	}
+	return p, nil
+}
+
+// RoundTrip notices what the SDK does not know.
+func TestRoundTripFails(t *testing.T) {
+	for _, body := range []string{
+		`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"a","uuid":"1"}]}]}`,
+		`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}],"session_id":"x"}`,
+		`{"model":"m","max_tokens":1,"messages":[{"role":"tool","content":[{"type":"text","text":"a"}]}]}`,
+		`{"model":"m","max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"video","id":"a"}]}]}`,
+	} {
+		if _, err := roundTrip([]byte(body)); err == nil {
+			t.Errorf("no error for %s", body)
+		}
+	}
+}
+
 // meaning is a body with sorted keys, without stream, and with strings that
 // stand for one text block written as that block.
-func meaning(t testing.TB, body []byte) string {
-	t.Helper()
+func meaning(body []byte) (string, error) {
 	var m map[string]any
 	if err := json.Unmarshal(body, &m); err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	delete(m, "stream")
-	m["system"] = asBlocks(m["system"])
-	if m["system"] == nil {
+	if m["system"] = asBlocks(m["system"]); m["system"] == nil {
 		delete(m, "system")
 	}
 	list, _ := m["messages"].([]any)
 	for _, msg := range list {
-		o, _ := msg.(map[string]any)
+		o, ok := msg.(map[string]any)
+		if !ok {
+			continue
+		}
 		o["content"] = asBlocks(o["content"])
 		blocks, _ := o["content"].([]any)
 		for _, b := range blocks {
@@ -278,10 +308,7 @@ func meaning(t testing.TB, body []byte) string {
 		}
 	}
 	out, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
+	return string(out), err
 }
 
 func asBlocks(v any) any {

@@ -27,7 +27,6 @@ type blockBuilder struct {
 // newBlockBuilder begins the block that a content_block_start carried.
 func newBlockBuilder(start json.RawMessage) (*blockBuilder, error) {
 	var head struct {
-		Type      string          `json:"type"`
 		Text      json.RawMessage `json:"text"`
 		Thinking  json.RawMessage `json:"thinking"`
 		Signature json.RawMessage `json:"signature"`
@@ -35,14 +34,16 @@ func newBlockBuilder(start json.RawMessage) (*blockBuilder, error) {
 	if len(start) == 0 {
 		return nil, errors.New("the event has no block")
 	}
+	begun, err := message.ParseBlock(start)
+	if err != nil {
+		return nil, err
+	}
 	if err := json.Unmarshal(start, &head); err != nil {
 		return nil, err
 	}
-	if head.Type == "" {
-		return nil, errors.New("the block has no type")
-	}
-	b := &blockBuilder{typ: head.Type, start: start}
-	switch head.Type {
+	b := &blockBuilder{typ: begun.Type(), start: start}
+	b.out.Block = begun
+	switch b.typ {
 	case message.TypeText:
 		b.text = []byte(stringOf(head.Text))
 	case message.TypeThinking:
@@ -168,11 +169,15 @@ func (b *blockBuilder) finish(done bool) {
 			put("citations", list)
 		}
 	}
+	if len(set) == 0 {
+		return // all of it was in the start
+	}
 	block, err := message.ParseBlock(withMembers(b.start, set))
 	if err != nil {
-		// As it was begun it has been read once already.
+		// The members were valid one by one, so this is nesting at the limit
+		// of what JSON readers take. The block stays as it was begun.
 		b.out.Done = false
-		block, _ = message.ParseBlock(b.start)
+		return
 	}
 	b.out.Block = block
 }

@@ -40,6 +40,7 @@ type Client struct {
 	betas     []string
 	extra     []member
 	http      *http.Client
+	tail      time.Duration // tailGrace, shorter in tests
 }
 
 var (
@@ -65,6 +66,7 @@ func New(c Config) (*Client, error) {
 		keySource: c.KeySource(),
 		betas:     slices.Clone(c.Betas),
 		http:      c.HTTPClient,
+		tail:      tailGrace,
 	}
 	if len(c.ExtraBody) > 0 {
 		if cl.extra, err = membersOf(c.ExtraBody); err != nil {
@@ -173,7 +175,7 @@ func (c *Client) Stream(ctx context.Context, r *model.Request, on func(model.Eve
 		return nil, c.refused(answer)
 	}
 	s := &stream{
-		asm: assembler{began: began}, on: on,
+		asm: assembler{began: began}, on: on, tail: c.tail,
 		grace: func(d time.Duration) *time.Timer { return time.AfterFunc(d, cancel) },
 	}
 	err = s.read(answer)
@@ -212,6 +214,7 @@ type stream struct {
 	on    func(model.Event)
 	grace func(time.Duration) *time.Timer // ends the request after a while
 	timer *time.Timer
+	tail  time.Duration
 }
 
 // read uses the answer's body, a stream of events or one Messages object. It
@@ -282,7 +285,7 @@ func (s *stream) use(f frame) error {
 		return err
 	}
 	if ev.Type == "message_delta" && s.asm.resp.Complete() {
-		s.setGrace(tailGrace)
+		s.setGrace(s.tail)
 	}
 	return nil
 }

@@ -72,6 +72,9 @@ func TestScanner(t *testing.T) {
 func TestScannerLongLines(t *testing.T) {
 	conform.Covers(t, "B-161")
 	for _, n := range []int{16 << 10, 16<<10 - 6, 70_000, 1_500_000, 40_000_000} {
+		if n > 2_000_000 && underRace {
+			continue
+		}
 		big := strings.Repeat("x", n)
 		got, err := scan(strings.NewReader("data: "+big+"\r\ndata: y\r\n\r\ndata: z\n\n"), maxEventSize)
 		if err != nil || len(got) != 2 || len(got[0]) != n+3 || got[1] != "|z" {

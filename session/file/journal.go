@@ -163,11 +163,11 @@ func (j *journal) write(lines [][]byte) error {
 	if err != nil {
 		return ioError("open", j.path, err)
 	}
-	defer files.put(&j.h)
 	if changed && info.Size > 0 {
 		// A client appended. Its own last line may be torn, or not be
 		// finished yet, so it is not cut off but ended.
 		if j.noLine, err = endsOpen(f, info.Size); err != nil {
+			files.put(&j.h)
 			return ioError("read", j.path, err)
 		}
 	}
@@ -183,6 +183,7 @@ func (j *journal) write(lines [][]byte) error {
 	}
 	*buf = b
 	n, err := f.Write(b)
+	files.put(&j.h)
 	if err == nil && n < len(b) {
 		err = io.ErrShortWrite
 	}
@@ -220,7 +221,7 @@ func (j *journal) takeBack(size, n int64) {
 	}
 }
 
-// cutRemains cuts off what a failed write left, if nothing came after it: what
+// cutRemains is called with the session's file not borrowed. It cuts off what a failed write left, if nothing came after it: what
 // a client appended must stay, and the next write then begins with a newline.
 func (j *journal) cutRemains(info vfs.Info) (vfs.Info, error) {
 	if info.Size != j.failed.to || info.ID != j.ino {
@@ -230,11 +231,14 @@ func (j *journal) cutRemains(info vfs.Info) (vfs.Info, error) {
 	var err error
 	switch {
 	case j.failed.from == 0: // K-291
-		err = j.store.fs.Remove(j.path)
-		info = vfs.Info{}
+		if err = j.store.fs.Remove(j.path); err == nil {
+			info = vfs.Info{}
+			files.drop(&j.h) // it is open without a name
+		}
 	case j.failed.from < j.failed.to:
-		err = j.store.fs.Truncate(j.path, j.failed.from)
-		info.Size = j.failed.from
+		if err = j.store.fs.Truncate(j.path, j.failed.from); err == nil {
+			info.Size = j.failed.from
+		}
 	}
 	if err != nil {
 		return info, ioError("write", j.path, err)

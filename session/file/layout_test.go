@@ -132,7 +132,7 @@ func TestLayout(t *testing.T) {
 }
 
 func TestConfigHome(t *testing.T) {
-	conform.Covers(t, "K-280", "S-10")
+	conform.Covers(t, "K-280")
 	if runtime.GOOS == "windows" {
 		t.Skip("paths of unix")
 	}
@@ -149,6 +149,54 @@ func TestConfigHome(t *testing.T) {
 	} {
 		if got := newStore(t, c.config).Dir(); got != c.want {
 			t.Errorf("%s: home is %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// Nothing that is there already is touched, but for the session's own file.
+func TestForeignFilesStay(t *testing.T) {
+	conform.Covers(t, "S-10")
+	s := newStore(t, file.Config{ConfigDir: t.TempDir()})
+	work := t.TempDir()
+	project := filepath.Join(s.Dir(), "projects", file.ProjectName(work))
+	var before []string
+	for _, name := range []string{
+		"settings.json", "history.jsonl", "projects/other/x.jsonl", filepath.Join("turnwright", "note"),
+		filepath.Join("projects", filepath.Base(project), "00000000-0000-0000-0000-000000000000.jsonl"),
+		filepath.Join("projects", filepath.Base(project), "memory", "MEMORY.md"),
+		filepath.Join("projects", filepath.Base(project), sid+".torn-1"),
+	} {
+		path := filepath.Join(s.Dir(), name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("of "+name+` {"torn`), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		before = append(before, name)
+	}
+	modes := tree(t, s.Dir())
+	j := open(t, s, sid, work, true)
+	add(t, j, `{}`)
+	_ = j.Close()
+	path := filepath.Join(project, sid+".jsonl")
+	if err := os.WriteFile(path, []byte("{}\n{\"torn"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j = open(t, s, sid, work, false)
+	if _, err := j.PutBlob(t.Context(), "x", nil); err != nil {
+		t.Fatal(err)
+	}
+	_ = j.Close()
+	for _, name := range before {
+		if data, err := os.ReadFile(filepath.Join(s.Dir(), name)); err != nil || string(data) != "of "+name+` {"torn` {
+			t.Errorf("%s is now %q (%v)", name, data, err)
+		}
+	}
+	after := tree(t, s.Dir())
+	for name, mode := range modes {
+		if after[name] != mode {
+			t.Errorf("mode of %s was %v and is %v", name, mode, after[name])
 		}
 	}
 }

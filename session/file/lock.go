@@ -40,7 +40,8 @@ type owner struct {
 	name string   // of the owner file, "" = none
 	file vfs.File // open and flock'ed
 	held map[string]struct{}
-	none bool // the file system knows no flock
+	lost []vfs.File // former owner files that somebody removed with all locks
+	none bool       // the file system knows no flock
 }
 
 type ownerKey struct {
@@ -197,26 +198,23 @@ func (s *Store) link(l *lease, id string) error {
 	return errBusy
 }
 
-// mendPlaces makes the directory of a lock, and forgets an owner file that
+// mendPlaces makes the directory of a lock, and replaces an owner file that
 // somebody removed.
 func (s *Store) mendPlaces(l *lease) error {
 	if err := s.mkdirAll(filepath.Dir(l.path)); err != nil {
 		return err
 	}
-	if _, err := s.fs.Stat(l.o.name); errors.Is(err, fs.ErrNotExist) {
-		// Locks that were linked to it live on: they are the same file. They
-		// keep their flock only while it is open, so it must stay open.
-		if len(l.o.held) > 0 {
-			for path := range l.o.held {
-				if s.fs.Link(path, l.o.name) == nil {
-					return nil
-				}
-			}
-			return errBusy
-		}
-		_ = l.o.file.Close()
-		l.o.file, l.o.name = nil, ""
+	if _, err := s.fs.Stat(l.o.name); !errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
+	for path := range l.o.held {
+		if s.fs.Link(path, l.o.name) == nil {
+			return nil // a lock is the same file
+		}
+	}
+	// Kept open, for locks that are still there under other names.
+	l.o.lost = append(l.o.lost, l.o.file)
+	l.o.file, l.o.name = nil, ""
 	return nil
 }
 
@@ -338,6 +336,12 @@ func (s *Store) removeDead(path, id string) error {
 // lockFile locks a file of its own for the session, where there are no links.
 func (s *Store) lockFile(l *lease, id string) error {
 	f, err := s.fs.OpenFile(l.path, os.O_CREATE|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := s.mkdirAll(filepath.Dir(l.path)); err != nil {
+			return err
+		}
+		f, err = s.fs.OpenFile(l.path, os.O_CREATE|os.O_RDWR, 0o600)
+	}
 	if err != nil {
 		return ioError("lock", l.path, err)
 	}
@@ -408,10 +412,16 @@ func (o *owner) removeOwn(path string) {
 
 // retire removes the owner file when no lock needs it; the mutex is held.
 func (o *owner) retire() {
-	if len(o.held) > 0 || o.file == nil {
+	if len(o.held) > 0 {
 		return
 	}
-	_ = o.key.fs.Remove(o.name)
-	_ = o.file.Close()
-	o.file, o.name = nil, ""
+	for _, f := range o.lost {
+		_ = f.Close()
+	}
+	o.lost = nil
+	if o.file != nil {
+		_ = o.key.fs.Remove(o.name)
+		_ = o.file.Close()
+		o.file, o.name = nil, ""
+	}
 }

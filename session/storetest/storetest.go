@@ -571,7 +571,7 @@ func testHistory(t *testing.T, f *fixture) {
 		t.Repeat(map[string]func(*rapid.T){
 			"append": func(t *rapid.T) {
 				lines := rapid.SliceOfN(rapid.StringMatching(`\{"[a-zé🎉]*":"[ -!#-\[\]-~]{0,40}"\}`), 0, 5).Draw(t, "lines")
-				if err := j.Append(f.ctx, split(lines), rapid.Bool().Draw(t, "sync")); err != nil {
+				if err := j.Append(f.ctx, split(lines), rapid.IntRange(0, 9).Draw(t, "sync") == 9); err != nil {
 					t.Fatalf("Append: %v", err)
 				}
 				model = append(model, lines...)

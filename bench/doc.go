@@ -1,0 +1,7 @@
+// Package bench measures what the loop costs: a turn in process, and a turn
+// over loopback beside a bare client that makes the same requests.
+//
+//	go test ./bench -run '^$' -bench Loopback -benchtime 300x -count 5
+//
+// docs/performance.md has the figures and what they mean.
+package bench
