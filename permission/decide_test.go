@@ -312,8 +312,8 @@ func TestLinks(t *testing.T) {
 	conform.Covers(t, "P-87", "P-88")
 	root := t.TempDir()
 	dir, outside := filepath.Join(root, "work"), filepath.Join(root, "outside")
-	for _, d := range []string{dir, outside} {
-		if err := os.Mkdir(d, 0o755); err != nil {
+	for _, d := range []string{dir, filepath.Join(outside, "sub")} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -322,6 +322,8 @@ func TestLinks(t *testing.T) {
 		filepath.Join(dir, "dangling"):   filepath.Join(outside, "not", "yet"),
 		filepath.Join(dir, "relative"):   filepath.Join("..", "outside", "missing"),
 		filepath.Join(dir, "self"):       dir,
+		filepath.Join(dir, "sub"):        filepath.Join(outside, "sub"),
+		filepath.Join(outside, "sub/up"): filepath.Join("..", "missing"),
 		filepath.Join(outside, "inside"): dir,
 		filepath.Join(dir, "loop"):       filepath.Join(dir, "loop"),
 		filepath.Join(root, "alias"):     dir,
@@ -340,6 +342,7 @@ func TestLinks(t *testing.T) {
 		"work/dangling":           permission.Ask, // writing would create it outside
 		"work/dangling/x":         permission.Ask,
 		"work/relative/x/y":       permission.Ask,
+		"work/sub/up":             permission.Ask, // relative to where the link really is
 		"outside/inside/x":        permission.Ask, // as written it is outside
 		"outside/x":               permission.Ask,
 		"workshop/x":              permission.Ask, // only a common prefix of the name

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -54,7 +56,6 @@ func TestNewRegistryErrors(t *testing.T) {
 		{"schema broken", []tool.Tool{withSchema(`{"type":`)}, []string{"JSON object"}},
 		{"schema wrong inside", []tool.Tool{withSchema(`{"type":"object","properties":{"a":{"type":"strin"}}}`)}, []string{`"T"`}},
 		{"property name", []tool.Tool{withSchema(`{"type":"object","properties":{"größe":{}}}`)}, []string{"größe"}},
-		{"schema reads files", []tool.Tool{withSchema(`{"type":"object","properties":{"a":{"$ref":"file:///etc/hostname"}}}`)}, []string{"file"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			conform.Covers(t, "T-179")
@@ -68,6 +69,18 @@ func TestNewRegistryErrors(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSchemaIsOnlyData: a reference in a schema reads no file.
+func TestSchemaIsOnlyData(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "other.json")
+	if err := os.WriteFile(path, []byte(`{"type":"string"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url := "file://" + filepath.ToSlash(path)
+	if _, err := tool.NewRegistry(withSchema(`{"type":"object","properties":{"a":{"$ref":"` + url + `"}}}`)); err == nil || !strings.Contains(err.Error(), "other.json") {
+		t.Errorf("got %v", err)
 	}
 }
 

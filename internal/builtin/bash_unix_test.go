@@ -20,6 +20,7 @@ import (
 	"github.com/turnwright/turnwright/internal/conform"
 	"github.com/turnwright/turnwright/permission"
 	"github.com/turnwright/turnwright/tool"
+	"golang.org/x/sys/unix"
 )
 
 // patience is how long a test waits for something that must happen at once;
@@ -145,6 +146,21 @@ func TestBashEnvironment(t *testing.T) {
 	text, _, _ := s.bash(`echo "$CLAUDECODE $CLAUDE_CODE_CHILD_SESSION $CLAUDE_CODE_SESSION_ID $TURNWRIGHT_TOOL_CALL_KEY"; pwd`)
 	if want := "1 1 session-1 key-1\n" + s.env.Dir; text != want {
 		t.Errorf("got %q, want %q", text, want)
+	}
+}
+
+// TestBashSession: a command has no terminal to ask for a password, also where
+// the runtime has one, because it is in a session of its own.
+func TestBashSession(t *testing.T) {
+	conform.Covers(t, "T-128", "B-106")
+	s := newSession(t)
+	s.bash("sleep 300 & echo $! >pid; echo $$ >shell")
+	sid, err := unix.Getsid(s.pid("pid"))
+	if shell := s.pid("shell"); err != nil || sid != shell {
+		t.Errorf("session %d, %v; want %d", sid, err, shell)
+	}
+	if group, err := syscall.Getpgid(s.pid("pid")); err != nil || group != sid {
+		t.Errorf("group %d, %v; want %d", group, err, sid)
 	}
 }
 
@@ -342,12 +358,13 @@ func TestBashLeftovers(t *testing.T) {
 		conform.Covers(t, "B-099")
 		s := newSession(t)
 		// It is outside the command's group, so it lives on; the call returns
-		// and Close does not wait for it. It ends by itself.
-		text, _, _ := s.bash(`perl -e 'use POSIX; exit if fork; POSIX::setsid(); open F,">pid"; print F $$; close F; sleep 20' 2>/dev/null || setsid sh -c 'echo $$ >pid; exec sleep 20' & echo done`)
+		// and Close does not wait for it. The test ends it.
+		text, _, _ := s.bash(`perl -e 'use POSIX; exit if fork; POSIX::setsid(); open F,">pid"; print F $$; close F; sleep 300' 2>/dev/null || setsid sh -c 'echo $$ >pid; exec sleep 300' & echo done`)
 		if text != "done" {
 			t.Errorf("got %q", text)
 		}
 		pid := s.pid("pid")
+		defer func() { _ = syscall.Kill(pid, syscall.SIGKILL) }()
 		closed := make(chan struct{})
 		go func() {
 			_ = s.bashTool().Close()
@@ -358,7 +375,6 @@ func TestBashLeftovers(t *testing.T) {
 		case <-time.After(patience):
 			t.Error("Close waits for it")
 		}
-		_ = syscall.Kill(pid, syscall.SIGKILL)
 	})
 }
 

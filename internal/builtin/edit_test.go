@@ -220,6 +220,31 @@ func TestEditOutput(t *testing.T) {
 	}
 }
 
+func TestPatchOfSeveralPlaces(t *testing.T) {
+	conform.Covers(t, "T-60")
+	for _, n := range []int{1, 6, 7, 8, 20} { // lines between the places
+		var b strings.Builder
+		for range 4 {
+			b.WriteString("old\n" + strings.Repeat("between\n", n))
+		}
+		b.WriteString("old") // at the end, without a line end
+		for _, with := range []string{"one\ntwo", "", "x"} {
+			e, err := applyEdit([]byte(b.String()), "old", with, true)
+			if err != nil || e.count != 5 {
+				t.Fatalf("%d replaced, %v", e.count, err)
+			}
+			checkPatch(t, e)
+			want := 5
+			if n <= 6 {
+				want = 1
+			}
+			if hunks := structuredPatch(e.old, e.spans); len(hunks) != want {
+				t.Errorf("%d lines between: %d hunks, want %d", n, len(hunks), want)
+			}
+		}
+	}
+}
+
 func TestEditKeepsFile(t *testing.T) {
 	conform.Covers(t, "T-67")
 	if runtime.GOOS == "windows" {

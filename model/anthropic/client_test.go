@@ -392,6 +392,75 @@ func TestCancelInTheMiddle(t *testing.T) {
 	<-gone // the request is aborted too
 }
 
+// TestConnectionIsUsedAgain holds that a streamed answer is read to its end,
+// past message_stop, so that the next request needs no new connection.
+func TestConnectionIsUsedAgain(t *testing.T) {
+	var opened atomic.Int32
+	stopped := make(chan struct{}, 1)
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		events(whole...)(w, r)
+		w.(http.Flusher).Flush()
+		<-stopped // the end of the body comes after the client saw message_stop
+	}))
+	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	srv.Start()
+	defer srv.Close()
+	defer CloseIdleConnections()
+	c, err := New(Config{BaseURL: srv.URL, APIKey: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.tail = time.Minute
+	for range 10 {
+		_, err := c.Stream(t.Context(), hello, func(ev model.Event) {
+			if ev.Type == "message_stop" {
+				stopped <- struct{}{}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A loaded machine may miss the grace now and then.
+	if n := opened.Load(); n > 5 {
+		t.Errorf("%d connections for 10 requests", n)
+	}
+}
+
+func TestSlots(t *testing.T) {
+	c := serve(t, events(whole...))
+	var release []func()
+	for range maxConnections {
+		r, err := c.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		release = append(release, r)
+	}
+	enough := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(time.Millisecond, func() { cancel(enough) })
+	if _, err := c.Acquire(ctx); !errors.Is(err, enough) {
+		t.Errorf("one slot too many: %v", err)
+	}
+	release[0]()
+	release[0]() // giving back twice gives back once
+	r, err := c.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, give := range append(release[1:], r) {
+		give()
+	}
+	if len(slots) != 0 {
+		t.Errorf("%d slots are still taken", len(slots))
+	}
+}
+
 // TestManyRequests sends far more requests at once than there are slots: all
 // finish, connections stay bounded and are used again, and nothing is left.
 func TestManyRequests(t *testing.T) {

@@ -85,8 +85,8 @@ func newTransport() *http.Transport {
 		MaxIdleConnsPerHost:   maxConnections,
 		IdleConnTimeout:       60 * time.Second,
 		ExpectContinueTimeout: time.Second,
-		DisableCompression:    true, // a compressed stream of events comes in lumps
-		WriteBufferSize:       64 << 10,
+		DisableCompression:    true,     // a compressed stream of events comes in lumps
+		WriteBufferSize:       16 << 10, // a TLS record; idle connections keep it
 	}
 }
 
