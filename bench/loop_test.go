@@ -22,7 +22,7 @@ var histories = []int{10, 100, 1000}
 
 // span is how many turns one conversation is measured for: the history grows
 // by a tenth meanwhile.
-func span(history int) int { return max(history/10, 5) }
+func span(history int) int { return max(history/10, 10) }
 
 // The answers: one call of a read-only tool with about 200 bytes of input, so
 // that 1,000 turns are a history of some 700 KB; and the last text.
@@ -93,6 +93,22 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer(n, n >= s.stop))
 }
 
+// between restarts the server's script and lets the benchmark's clock run from
+// the request that has so many turns behind it, for so many turns.
+func (s *server) between(b *testing.B, history, turns int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.n, s.stop = 0, history+turns
+	s.onTurn = func(n int, _ []byte) {
+		switch n {
+		case history:
+			b.StartTimer()
+		case history + turns:
+			b.StopTimer()
+		}
+	}
+}
+
 func look() turnwright.Tool {
 	return turnwright.NewTool("look", "Looks.", func(_ context.Context, in struct {
 		Text string `json:"text"`
@@ -128,9 +144,13 @@ func run(b *testing.B, o turnwright.Options) {
 }
 
 // BenchmarkLoopback is one turn (request, streamed answer, tool, journal) at a
-// given length of history, and beside it the same requests by a bare client.
+// given length of history. Beside it stand a bare client that makes the same
+// requests and runs the same function: net/http, a line scanner and
+// encoding/json, without journal, stream, permissions, retries or watchdog;
+// and, as the floor, the same bytes replayed by a client that reads nothing.
 func BenchmarkLoopback(b *testing.B) {
 	for _, history := range histories {
+		b.Run(fmt.Sprintf("replay/%d", history), func(b *testing.B) { replay(b, history) })
 		b.Run(fmt.Sprintf("bare/%d", history), func(b *testing.B) { bare(b, history) })
 		b.Run(fmt.Sprintf("turnwright/%d", history), func(b *testing.B) { loopback(b, history) })
 	}
@@ -144,23 +164,13 @@ func loopback(b *testing.B, history int) {
 	for left := b.N; left > 0; {
 		turns := min(left, span(history))
 		left -= turns
-		srv.mu.Lock()
-		srv.n, srv.stop = 0, history+turns
-		srv.onTurn = func(n int, _ []byte) {
-			switch n {
-			case history:
-				b.StartTimer()
-			case history + turns:
-				b.StopTimer()
-			}
-		}
-		srv.mu.Unlock()
+		srv.between(b, history, turns)
 		run(b, o)
 	}
 }
 
-// bare replays the requests of a real run with net/http and a line scanner.
-func bare(b *testing.B, history int) {
+// replay posts the request bodies of a real run and counts the events.
+func replay(b *testing.B, history int) {
 	srv := newServer(b)
 	srv.keep = true
 	bodies := [][]byte{}

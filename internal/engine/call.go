@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/turnwright/turnwright/internal/loop"
@@ -182,8 +183,8 @@ func (s *Session) run(key string) func(context.Context) loop.Event {
 			return loop.Finished{Key: key, IsError: true, Content: message.TextContent("Not executed: the session could not be saved.")}
 		}
 	}
+	t, spec, ok := s.tools.Get(c.Name)
 	return func(ctx context.Context) loop.Event {
-		t, spec, ok := s.tools.Get(c.Name)
 		if !ok {
 			return loop.Finished{Key: key, IsError: true, Content: message.TextContent((&tool.UnknownToolError{Name: c.Name, Known: s.tools.Names()}).Error())}
 		}
@@ -193,7 +194,9 @@ func (s *Session) run(key string) func(context.Context) loop.Event {
 		call := &tool.Call{
 			ID: c.ID, Key: s.cfg.Loop.SessionID + "/" + key, Name: c.Name, Input: input, Env: s.env(),
 		}
-		return s.finish(key, spec, func() (*tool.Result, error) { return s.await(ctx, t, spec, call) })
+		return s.finish(key, spec, func() (*tool.Result, error) {
+			return s.await(ctx, loop.Effect{Kind: loop.DoRun, ID: key}, t, spec, call)
+		})
 	}
 }
 
@@ -235,56 +238,38 @@ func contentOf(blocks []message.Block) message.Content {
 	return message.BlockContent(keep...)
 }
 
-type toolOutcome struct {
-	res *tool.Result
-	err error
-}
-
-// await runs the call on a goroutine of its own, so that a tool that does not
-// heed its context cannot hold up the session.
-func (s *Session) await(ctx context.Context, t tool.Tool, spec tool.Spec, call *tool.Call) (*tool.Result, error) {
-	run := ctx
+// await runs the call. A tool that does not heed its context is given up by
+// work.
+func (s *Session) await(ctx context.Context, eff loop.Effect, t tool.Tool, spec tool.Spec, call *tool.Call) (*tool.Result, error) {
 	if spec.Timeout > 0 {
-		var cancel context.CancelFunc
-		run, cancel = context.WithTimeoutCause(ctx, spec.Timeout, &TimeoutError{Tool: spec.Name, Limit: spec.Timeout})
+		limited, cancel := context.WithTimeoutCause(ctx, spec.Timeout, &TimeoutError{Tool: spec.Name, Limit: spec.Timeout})
 		defer cancel()
+		defer s.guard(limited, eff)()
+		ctx = limited
 	}
-	done := make(chan toolOutcome, 1)
-	go func() {
-		res, err := callSafely(run, t, spec, call)
-		done <- toolOutcome{res, err}
-	}()
 	start := s.cfg.Now()
-	beat := time.NewTicker(heartbeat)
-	defer beat.Stop()
-	for {
-		select {
-		case o := <-done:
-			return settled(run, o)
-		case <-beat.C:
-			s.emit(&message.ToolProgress{
-				ToolUseID: call.ID, ToolName: spec.Name, ElapsedTimeSeconds: s.since(start).Seconds(), Heartbeat: true,
-			})
-		case <-run.Done():
-			grace := time.NewTimer(stopGrace)
-			defer grace.Stop()
-			select {
-			case o := <-done:
-				return settled(run, o)
-			case <-grace.C:
-				return nil, interrupted(run, nil)
-			}
-		}
+	var beat *time.Timer
+	var mu sync.Mutex // orders the first beat behind the timer's own assignment
+	mu.Lock()
+	beat = time.AfterFunc(heartbeat, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		s.emit(&message.ToolProgress{
+			ToolUseID: call.ID, ToolName: spec.Name, ElapsedTimeSeconds: s.since(start).Seconds(), Heartbeat: true,
+		})
+		beat.Reset(heartbeat)
+	})
+	mu.Unlock()
+	defer func() {
+		mu.Lock()
+		defer mu.Unlock()
+		beat.Stop()
+	}()
+	res, err := callSafely(ctx, t, spec, call)
+	if err != nil && ctx.Err() != nil {
+		return nil, interrupted(ctx, err)
 	}
-}
-
-// settled keeps a result that came in spite of the cancellation, and says why
-// an error came when it was the cancellation.
-func settled(ctx context.Context, o toolOutcome) (*tool.Result, error) {
-	if o.err != nil && ctx.Err() != nil {
-		return nil, interrupted(ctx, o.err)
-	}
-	return o.res, o.err
+	return res, err
 }
 
 // interrupted is what a cancelled call's result says (S-44, T-26).

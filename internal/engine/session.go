@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/turnwright/turnwright/internal/history"
@@ -29,17 +30,16 @@ type Session struct {
 
 	base   context.Context // parent of all work; ends when the session is closed
 	cancel context.CancelFunc
-	work   sync.WaitGroup // effects and the actor
 
 	mu      sync.Mutex
 	inbox   []posted
-	active  bool // an actor goroutine runs
-	ended   bool // the machine is closed
+	active  bool // some goroutine is the actor
+	ended   bool // the machine is closed and nothing runs
 	replies map[string]chan loop.Reply
-	wake    chan struct{} // buffered 1: something is in the inbox
-	over    chan struct{} // closed when the machine is closed
+	over    chan struct{} // closed with ended
 
 	running map[loop.Effect]context.CancelFunc // owned by the actor
+	started []task                             // effects that wait for a goroutine (owned by the actor)
 	aborted bool                               // Strict: the journal failed (owned by the actor)
 	stop    func() bool                        // ends the watch on the caller's context
 }
@@ -62,7 +62,6 @@ func New(ctx context.Context, cfg Config) *Session {
 		state:   new(tool.State),
 		asking:  make(chan struct{}, 1),
 		replies: map[string]chan loop.Reply{},
-		wake:    make(chan struct{}, 1),
 		over:    make(chan struct{}),
 		running: map[loop.Effect]context.CancelFunc{},
 	}
@@ -73,55 +72,130 @@ func New(ctx context.Context, cfg Config) *Session {
 	return s
 }
 
-// post puts an event into the mailbox and makes sure that an actor runs.
-func (s *Session) post(ev loop.Event) error { return s.postOutcome(loop.Effect{}, ev) }
-
-func (s *Session) postOutcome(eff loop.Effect, ev loop.Event) error {
+// post hands an event to the actor. When nobody is the actor the caller is,
+// for as long as there are events; what they start runs on goroutines.
+func (s *Session) post(ev loop.Event) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended && eff == (loop.Effect{}) {
+	ended := s.ended
+	s.mu.Unlock()
+	if ended {
 		return ErrClosed
 	}
-	s.inbox = append(s.inbox, posted{eff, ev})
-	if !s.active {
-		s.active = true
-		s.work.Go(s.act)
-		return nil
-	}
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.deliver(posted{ev: ev}, false)
 	return nil
 }
 
-// act owns the machine until nothing is left to do.
-func (s *Session) act() {
+// deliver puts p into the mailbox and, when nobody is the actor, acts. With
+// stay the caller is a goroutine whose effect has ended: it gets the next
+// effect to run, so that a turn goes on without a change of goroutine.
+func (s *Session) deliver(p posted, stay bool) (next *task) {
+	s.mu.Lock()
+	if s.ended {
+		s.mu.Unlock()
+		return nil
+	}
+	s.inbox = append(s.inbox, p)
+	if s.active {
+		s.mu.Unlock()
+		return nil
+	}
+	s.active = true
+	s.mu.Unlock()
+	return s.act(stay)
+}
+
+// act owns the machine until the mailbox is empty.
+func (s *Session) act(stay bool) (next *task) {
 	defer s.crashed()
 	for {
 		s.mu.Lock()
 		batch := s.inbox
 		s.inbox = nil
-		if len(batch) == 0 && len(s.running) == 0 {
-			s.jour.release()
-			s.active = false
-			if s.machine.State() == loop.Closed && !s.ended {
-				s.ended = true
-				close(s.over)
-				s.out.end()
+		if len(batch) == 0 {
+			if n := len(s.started); stay && n > 0 {
+				next = &s.started[n-1]
+				s.spawn(s.started[:n-1])
+			} else {
+				s.spawn(s.started)
 			}
+			s.started = nil
+			s.rest()
 			s.mu.Unlock()
-			return
+			return next
 		}
 		s.mu.Unlock()
-		if len(batch) == 0 {
-			<-s.wake
-			continue
-		}
 		for _, p := range batch {
 			s.step(p)
 		}
 	}
+}
+
+// rest gives up being the actor. It needs s.mu.
+func (s *Session) rest() {
+	s.active = false
+	if len(s.running) > 0 {
+		return
+	}
+	s.jour.release()
+	if s.machine.State() == loop.Closed && !s.ended {
+		s.ended = true
+		close(s.over)
+		s.out.end()
+	}
+}
+
+func (s *Session) spawn(tasks []task) {
+	for i := range tasks {
+		go s.work(&tasks[i])
+	}
+}
+
+// task is one effect that is to be run.
+type task struct {
+	effect loop.Effect
+	ctx    context.Context
+	do     func(context.Context) loop.Event
+}
+
+// work runs an effect, and then those that its outcome leads to, one after the
+// other.
+func (s *Session) work(t *task) {
+	for t != nil {
+		unguard := s.guard(t.ctx, t.effect)
+		ev := safely(t)
+		unguard()
+		t = s.deliver(posted{t.effect, ev}, true)
+	}
+}
+
+// guard gives an effect up that does not come back within a grace time after
+// the end of ctx: its outcome is posted without it, and what it returns later
+// is dropped.
+func (s *Session) guard(ctx context.Context, eff loop.Effect) (unguard func()) {
+	var grace atomic.Pointer[time.Timer]
+	stop := context.AfterFunc(ctx, func() {
+		grace.Store(time.AfterFunc(stopGrace, func() {
+			s.work(s.deliver(posted{eff, givenUp(ctx, eff)}, true))
+		}))
+	})
+	return func() {
+		if !stop() {
+			if timer := grace.Load(); timer != nil {
+				timer.Stop()
+			}
+		}
+	}
+}
+
+// givenUp is the outcome of an effect that did not heed its cancellation.
+func givenUp(ctx context.Context, eff loop.Effect) loop.Event {
+	switch eff.Kind {
+	case loop.DoCheck:
+		return loop.Decided{Key: eff.ID, Content: message.TextContent("Not executed: the request was interrupted.")}
+	case loop.DoRun:
+		return loop.Finished{Key: eff.ID, IsError: true, Content: message.TextContent(interrupted(ctx, nil).Error())}
+	}
+	return loop.Cancelled{ID: eff.ID}
 }
 
 // crashed ends the session with a last result when the machine itself failed
@@ -138,6 +212,7 @@ func (s *Session) crashed() {
 	s.cancel()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.active = false
 	if !s.ended {
 		s.ended = true
 		close(s.over)
@@ -149,10 +224,12 @@ func (s *Session) crashed() {
 // emit, reply, work.
 func (s *Session) step(p posted) {
 	if p.effect != (loop.Effect{}) {
-		if cancel, ok := s.running[p.effect]; ok {
-			cancel()
-			delete(s.running, p.effect)
+		cancel, ok := s.running[p.effect]
+		if !ok {
+			return // it was given up before it came back
 		}
+		cancel()
+		delete(s.running, p.effect)
 	}
 	s.do(s.machine.Step(s.stamp(), p.ev))
 }
@@ -228,12 +305,13 @@ func (s *Session) start(eff loop.Effect) {
 			return loop.Compacted{ID: eff.ID, Err: "this version has no summariser"}
 		}
 	}
-	s.work.Go(func() { _ = s.postOutcome(eff, safely(eff, ctx, do)) })
+	s.started = append(s.started, task{eff, ctx, do})
 }
 
 // safely makes a panic in an effect its outcome: a fault in a model client or
 // in a tool's description must not take the process down.
-func safely(eff loop.Effect, ctx context.Context, do func(context.Context) loop.Event) (ev loop.Event) {
+func safely(t *task) (ev loop.Event) {
+	eff := t.effect
 	defer func() {
 		p := recover()
 		if p == nil {
@@ -251,7 +329,7 @@ func safely(eff loop.Effect, ctx context.Context, do func(context.Context) loop.
 			ev = loop.Cancelled{ID: eff.ID}
 		}
 	}()
-	return do(ctx)
+	return t.do(t.ctx)
 }
 
 // Send queues a user message (L-187).
@@ -313,7 +391,6 @@ func (s *Session) Close() error {
 	_ = s.post(loop.Close{})
 	<-s.over
 	s.cancel()
-	s.work.Wait()
 	err := s.jour.close()
 	for _, name := range s.cfg.Tools.Names() {
 		if t, _, _ := s.cfg.Tools.Get(name); t != nil {
