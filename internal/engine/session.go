@@ -39,6 +39,7 @@ type Session struct {
 	over    chan struct{} // closed with ended
 
 	running map[loop.Effect]context.CancelFunc // owned by the actor
+	held    []loop.Entry                       // entries that go with the next write (owned by the actor)
 	started []task                             // effects that wait for a goroutine (owned by the actor)
 	aborted bool                               // Strict: the journal failed (owned by the actor)
 	stop    func() bool                        // ends the watch on the caller's context
@@ -240,8 +241,16 @@ func (s *Session) stamp() loop.Stamp {
 }
 
 func (s *Session) do(r loop.Ready) {
-	if err := s.jour.write(s.base, r.Entries, s.needsSync(r.Entries)); err != nil {
-		s.journalFailed(err)
+	if s.canWait(r) {
+		s.held = append(s.held, r.Entries...)
+	} else if len(r.Entries) > 0 {
+		entries := r.Entries
+		if len(s.held) > 0 {
+			entries, s.held = append(s.held, r.Entries...), nil
+		}
+		if err := s.jour.write(s.base, entries, s.needsSync(entries)); err != nil {
+			s.journalFailed(err)
+		}
 	}
 	for _, m := range r.Emit {
 		s.out.push(m)
@@ -424,6 +433,24 @@ func (s *Session) journalFailed(err error) {
 		Subtype: message.ErrorDuringExecution, Terminal: message.TerminalTurnSetupFailed,
 		Errors: []string{text}, Refusal: "the session could not be saved.",
 	}})
+}
+
+// canWait reports whether a step's entries may be written with the next ones:
+// the permission of a call that is repeatable. Such a call needs no durable
+// intent, since it may be run again, and nothing is shown of the step.
+func (s *Session) canWait(r loop.Ready) bool {
+	if len(r.Emit) > 0 || len(r.Replies) > 0 || len(r.Entries) == 0 || s.cfg.Sync == SyncAlways {
+		return false
+	}
+	for _, e := range r.Entries {
+		if e.Kind != loop.KindCall || e.Call.Op != loop.CallAllowed {
+			return false
+		}
+		if c, ok := s.machine.Call(e.Call.Key); !ok || !c.Repeatable {
+			return false
+		}
+	}
+	return true
 }
 
 // needsSync applies the sync policy to what is about to be written.

@@ -144,8 +144,16 @@ func appendFlag(b []byte, key string, on bool) []byte {
 	return b
 }
 
+// appendString writes the usual case, text without anything to escape, as it
+// is: ids and times are in every line.
 func appendString(b []byte, key, v string) []byte {
-	return appendField(b, key, v)
+	for i := range len(v) {
+		if c := v[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
+			return appendField(b, key, v)
+		}
+	}
+	b = append(append(append(b, `,"`...), key...), `":"`...)
+	return append(append(b, v...), '"')
 }
 
 // appendField appends a value of a type of ours, which always encodes.
