@@ -1,0 +1,238 @@
+package turnwright_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/turnwright/turnwright"
+	"github.com/turnwright/turnwright/agenttest"
+	"github.com/turnwright/turnwright/internal/conform"
+	"github.com/turnwright/turnwright/internal/vfs"
+	"github.com/turnwright/turnwright/message"
+	"github.com/turnwright/turnwright/model/anthropic"
+	"github.com/turnwright/turnwright/session/file"
+)
+
+// inMemory are options whose model is reached over in-process pipes, so that
+// everything works in the fake time of a synctest bubble.
+func inMemory(t *testing.T, sources ...agenttest.Option) (*agenttest.Server, turnwright.Options) {
+	t.Helper()
+	srv := agenttest.NewServer(t, append(sources, agenttest.InMemory())...)
+	o := base(t, srv)
+	client, err := anthropic.New(anthropic.Config{BaseURL: srv.URL(), APIKey: "x", HTTPClient: srv.Client()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.ModelClient = client
+	return srv, o
+}
+
+// stuck is a tool that heeds nothing until release is closed.
+func stuck(release chan struct{}, started *atomic.Int32, opts ...turnwright.ToolOption) turnwright.Tool {
+	return turnwright.NewTool("stuck", "Waits.", func(context.Context, struct{}) (string, error) {
+		started.Add(1)
+		<-release
+		return "late", nil
+	}, opts...)
+}
+
+// TestStuckToolIsGivenUp interrupts a call that does not heed its context: the
+// turn ends within the grace time, and the session goes on.
+func TestStuckToolIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conform.Covers(t, "L-194", "L-195", "L-196", "L-197", "L-203", "M-111")
+		srv, o := inMemory(t, agenttest.Script(
+			agenttest.Blocks(agenttest.Call("stuck", `{}`), agenttest.Call("stuck", `{}`)),
+			agenttest.Text("back again"),
+		))
+		release := make(chan struct{})
+		var started atomic.Int32
+		o.CustomTools, o.AllowedTools = []turnwright.Tool{stuck(release, &started)}, []string{"stuck"}
+		s, err := turnwright.NewSession(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			time.Sleep(time.Minute)
+			rec, err := s.Interrupt(context.Background())
+			if err != nil || !rec.Running {
+				t.Errorf("receipt %+v, %v", rec, err)
+			}
+		}()
+		begin := time.Now()
+		res, err := s.Ask(t.Context(), "wait")
+		var failed *turnwright.ResultError
+		if !errors.As(err, &failed) || res.TerminalReason != message.TerminalAbortedTools {
+			t.Fatalf("result %+v, error %v", res, err)
+		}
+		if d := time.Since(begin); d > time.Minute+2*time.Second {
+			t.Errorf("the interrupt took %v", d-time.Minute)
+		}
+		if n := started.Load(); n != 1 {
+			t.Errorf("%d calls were started, not 1: they run one at a time", n)
+		}
+		close(release) // the late result changes nothing
+		res, err = s.Ask(t.Context(), "and now?")
+		if err != nil || *res.Result != "back again" {
+			t.Fatalf("after the interrupt: %+v, %v", res, err)
+		}
+		var texts []string
+		for _, r := range srv.Last().LastToolResults() {
+			texts = append(texts, r.Text)
+		}
+		if len(texts) != 2 || !strings.HasPrefix(texts[0], "Interrupted:") || !strings.HasPrefix(texts[1], "Not executed:") {
+			t.Errorf("results of the interrupted calls: %q", texts)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestToolTimeout gives a call up that takes longer than its tool allows; the
+// model reads why and goes on.
+func TestToolTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conform.Covers(t, "L-137")
+		srv, o := inMemory(t, agenttest.Script(agenttest.Call("stuck", `{}`), agenttest.Text("it was too slow")))
+		release := make(chan struct{})
+		defer close(release)
+		var started atomic.Int32
+		o.CustomTools, o.AllowedTools = []turnwright.Tool{stuck(release, &started, turnwright.ToolTimeout(5*time.Second))}, []string{"stuck"}
+		begin := time.Now()
+		out := query(t, "go", o)
+		if out.err != nil || *out.result.Result != "it was too slow" {
+			t.Fatalf("%+v, %v", out.result, out.err)
+		}
+		if d := time.Since(begin); d < 5*time.Second || d > 7*time.Second {
+			t.Errorf("took %v", d)
+		}
+		if r := srv.Last().LastToolResults(); len(r) != 1 || !r[0].IsError || !strings.Contains(r[0].Text, "did not finish within 5s") {
+			t.Errorf("result %+v", r)
+		}
+	})
+}
+
+// TestHeartbeat sees a sign of life every 30 seconds of a long call.
+func TestHeartbeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conform.Covers(t, "M-88", "T-30")
+		_, o := inMemory(t, agenttest.Script(agenttest.Call("slow", `{}`), agenttest.Text("done")))
+		slow := turnwright.NewTool("slow", "Takes 95 seconds.", func(ctx context.Context, _ struct{}) (string, error) {
+			time.Sleep(95 * time.Second)
+			return "done", nil
+		})
+		o.CustomTools, o.AllowedTools = []turnwright.Tool{slow}, []string{"slow"}
+		out := query(t, "go", o)
+		var at []float64
+		for _, m := range out.messages {
+			if p, ok := m.(*message.ToolProgress); ok && p.Heartbeat && p.ToolName == "slow" {
+				at = append(at, p.ElapsedTimeSeconds)
+			}
+		}
+		if len(at) != 3 || at[0] != 30 || at[2] != 90 {
+			t.Errorf("heartbeats at %v seconds", at)
+		}
+	})
+}
+
+// TestInterruptBeforeAnything is not lost, and one with nothing to interrupt
+// changes nothing.
+func TestInterruptBeforeAnything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conform.Covers(t, "L-198", "B-174")
+		_, o := inMemory(t, agenttest.Respond(func(r *agenttest.Request) agenttest.Step {
+			if strings.Contains(r.UserText(), "again") {
+				return agenttest.Text("second")
+			}
+			return agenttest.Delay(agenttest.Text("never seen"), time.Minute) // when the request got out at all
+		}))
+		s, err := turnwright.NewSession(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rec, err := s.Interrupt(t.Context()); err != nil || rec.Running {
+			t.Errorf("idle: %+v, %v", rec, err)
+		}
+		if _, err := s.Send(t.Context(), turnwright.Input{Text: "first"}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second one is harmless
+			if _, err := s.Interrupt(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		res, err := s.Ask(t.Context(), "again")
+		if err != nil || *res.Result != "second" {
+			t.Errorf("the next prompt: %+v, %v", res, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// fullDisk is a store whose disk takes no byte after the first n writes.
+func fullDisk(t *testing.T, n int32, warn func(string)) *file.Store {
+	t.Helper()
+	var writes atomic.Int32
+	fs := vfs.WithFaults(vfs.NewMem(), func(op vfs.Op) error {
+		if op.Kind == vfs.OpWrite && strings.HasSuffix(op.Name, ".jsonl") && writes.Add(1) > n {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	st, err := file.New(file.Config{ConfigDir: "/config", FS: fs, Warn: warn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// TestFullDisk goes on without the journal and says so once (S-24).
+func TestFullDisk(t *testing.T) {
+	conform.Covers(t, "S-24")
+	srv := agenttest.NewServer(t, agenttest.Script(agenttest.Call("note", `{"text":"a"}`), agenttest.Text("done")))
+	o := base(t, srv)
+	var notes, warnings []string
+	o.CustomTools, o.AllowedTools = []turnwright.Tool{note(&notes)}, []string{"note"}
+	o.Stderr = func(line string) { warnings = append(warnings, line) }
+	o.Store = fullDisk(t, 2, o.Stderr)
+	out := query(t, "go", o)
+	if out.err != nil || out.result.Subtype != turnwright.Success || len(notes) != 1 {
+		t.Fatalf("%v, notes %v", out.err, notes)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "ENOSPC") {
+		t.Errorf("warnings %q", warnings)
+	}
+}
+
+// TestFullDiskStrict ends the turn instead, and runs nothing that could not be
+// recorded (decision 51).
+func TestFullDiskStrict(t *testing.T) {
+	for n := range int32(6) {
+		srv := agenttest.NewServer(t, agenttest.Script(agenttest.Call("note", `{"text":"a"}`), agenttest.Text("done")))
+		o := base(t, srv)
+		var notes []string
+		o.CustomTools, o.AllowedTools = []turnwright.Tool{note(&notes)}, []string{"note"}
+		o.Durability = turnwright.Strict
+		o.Store = fullDisk(t, n, nil)
+		out := query(t, "go", o)
+		if out.result == nil {
+			t.Fatalf("%d writes: no result: %v", n, out.err)
+		}
+		failed := out.result.Subtype == turnwright.ErrorDuringExecution
+		if failed && (out.result.TerminalReason != message.TerminalTurnSetupFailed || !strings.Contains(out.result.Errors[0], "ENOSPC")) {
+			t.Errorf("%d writes: %+v", n, out.result)
+		}
+		if n < 4 && (!failed || len(notes) > 0) {
+			t.Errorf("%d writes: the intent was not on disk, but the call ran: %v, %s", n, notes, out.result.Subtype)
+		}
+	}
+}
