@@ -39,7 +39,6 @@ type flags struct {
 	appendFile   string
 	sessionID    string
 	noPersist    bool
-	noSession    bool
 }
 
 func (f *flags) set() *pflag.FlagSet {

@@ -7,8 +7,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -76,11 +74,4 @@ func interrupts(interrupt, terminate func()) (stop func()) {
 		}
 	}()
 	return func() { signal.Stop(ch); close(done) }
-}
-
-// failed reports whether err is anything but an error result, which has been
-// printed already.
-func failed(err error) bool {
-	var res *turnwright.ResultError
-	return err != nil && !errors.As(err, &res) && !errors.Is(err, context.Canceled)
 }
