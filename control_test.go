@@ -46,7 +46,7 @@ func stuck(release chan struct{}, started *atomic.Int32, opts ...turnwright.Tool
 // turn ends within the grace time, and the session goes on.
 func TestStuckToolIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conform.Covers(t, "L-194", "L-195", "L-196", "L-197", "L-203", "M-111")
+		conform.Covers(t, "L-194", "L-195", "L-196", "L-197", "L-203", "M-111", "T-191", "T-26")
 		srv, o := inMemory(t, agenttest.Script(
 			agenttest.Blocks(agenttest.Call("stuck", `{}`), agenttest.Call("stuck", `{}`)),
 			agenttest.Text("back again"),
