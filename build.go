@@ -1,6 +1,8 @@
 package turnwright
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -278,17 +280,31 @@ func (o *Options) buildStore(cfg *engine.Config, getenv func(string) string) err
 	if o.NoSessionPersistence || truthy(getenv("CLAUDE_CODE_SKIP_PROMPT_HISTORY")) {
 		return nil
 	}
-	if o.Store != nil {
-		cfg.Store = o.Store
+	cfg.Store = o.Store
+	if cfg.Store == nil {
+		st, err := file.New(file.Config{Getenv: getenv, Warn: cfg.Warn})
+		if err != nil {
+			return fmt.Errorf("session store: %w", err)
+		}
+		cfg.Store = st
+	}
+	return o.freeID(cfg)
+}
+
+// freeID refuses a chosen id that has a transcript already (S-6). A disk that
+// cannot tell is no reason not to start (S-24).
+func (o *Options) freeID(cfg *engine.Config) error {
+	if o.SessionID == "" {
 		return nil
 	}
-	st, err := file.New(file.Config{
-		Getenv: getenv, Warn: cfg.Warn,
-	})
-	if err != nil {
-		return fmt.Errorf("session store: %w", err)
+	j, err := cfg.Store.Open(context.Background(), cfg.Loop.SessionID, session.OpenOptions{Dir: cfg.Dir, Create: true})
+	var locked *session.LockedError
+	switch {
+	case err == nil:
+		return j.Close()
+	case errors.Is(err, session.ErrExists), errors.As(err, &locked):
+		return &OptionError{Option: "SessionID", Value: o.SessionID, Reason: err.Error()}
 	}
-	cfg.Store = session.Store(st)
 	return nil
 }
 
