@@ -214,8 +214,8 @@ var optionEffects = map[string]func(*testing.T){
 	"SessionID": func(t *testing.T) {
 		conform.Covers(t, "O-61", "S-4", "S-6", "S-2")
 		id := "6F2C0000-0000-4000-8000-00000000000a"
-		store := session.NewMemory()
-		use := func(o *turnwright.Options) { o.SessionID, o.Store = id, store }
+		store, dir := session.NewMemory(), t.TempDir()
+		use := func(o *turnwright.Options) { o.SessionID, o.Store, o.CWD = id, store, dir }
 		if out := answer(t, agenttest.Text("hi"), use); out.result.SessionID != strings.ToLower(id) {
 			t.Errorf("session id %q", out.result.SessionID)
 		}
