@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/turnwright/turnwright/internal/budget"
@@ -45,12 +46,15 @@ func (o *Options) build() (cfg engine.Config, err error) {
 	if err := o.notBuilt(); err != nil {
 		return cfg, err
 	}
+	if err := o.checkSimple(); err != nil {
+		return cfg, err
+	}
 	getenv, environ, err := o.environ()
 	if err != nil {
 		return cfg, err
 	}
 	cfg.Getenv, cfg.Environ = getenv, environ
-	cfg.Warn = o.warn()
+	cfg.Warn, cfg.WaitWarn = o.warn()
 	if cfg.Dir, err = o.workingDir(); err != nil {
 		return cfg, err
 	}
@@ -78,17 +82,63 @@ func (o *Options) build() (cfg engine.Config, err error) {
 	return cfg, nil
 }
 
-// warn returns a sink for diagnostics that a panicking callback cannot break
-// (O-84).
-func (o *Options) warn() func(string) {
+// warn returns a sink for diagnostics. The callback runs on a goroutine of its
+// own, in order, so that it may call the session's methods, and a panic in it
+// changes nothing (O-84). wait gives it a moment to have had the last line.
+func (o *Options) warn() (warn func(string), wait func()) {
 	if o.Stderr == nil {
-		return func(string) {}
+		return func(string) {}, func() {}
 	}
-	return func(line string) {
+	var mu sync.Mutex
+	var lines []string
+	var idle chan struct{} // closed when no callback runs; nil: none does
+	call := func(line string) {
 		defer func() { _ = recover() }()
 		o.Stderr(line)
 	}
+	warn = func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, line)
+		if idle != nil {
+			return
+		}
+		idle = make(chan struct{})
+		go func() {
+			for {
+				mu.Lock()
+				if len(lines) == 0 {
+					close(idle)
+					idle = nil
+					mu.Unlock()
+					return
+				}
+				line := lines[0]
+				lines = lines[1:]
+				mu.Unlock()
+				call(line)
+			}
+		}()
+	}
+	wait = func() {
+		mu.Lock()
+		running := idle
+		mu.Unlock()
+		if running == nil {
+			return
+		}
+		timer := time.NewTimer(stderrGrace)
+		defer timer.Stop()
+		select {
+		case <-running:
+		case <-timer.C: // the callback itself may be closing the session
+		}
+	}
+	return warn, wait
 }
+
+// stderrGrace is how long closing a session waits for the Stderr callback.
+const stderrGrace = time.Second
 
 func (o *Options) loopConfig(getenv func(string) string) (cfg loop.Config, err error) {
 	if cfg.MaxTurns, err = o.limits(getenv); err != nil {
@@ -121,6 +171,9 @@ func envCount(getenv func(string) string, name string) (int, error) {
 }
 
 func (o *Options) buildModel(cfg *engine.Config, getenv func(string) string) (err error) {
+	if err := checkBetas(o.Betas); err != nil {
+		return err
+	}
 	cfg.Catalog = o.Catalog
 	if cfg.Catalog == nil {
 		cfg.Catalog = model.DefaultCatalog()
@@ -140,12 +193,12 @@ func (o *Options) buildModel(cfg *engine.Config, getenv func(string) string) (er
 	if cfg.Model == nil {
 		c, err := anthropic.FromEnv(getenv)
 		if err != nil {
-			return err
+			return &OptionError{Option: "Env", Reason: err.Error(), Err: err}
 		}
 		c.Betas = append(slices.Clone(o.Betas), c.Betas...)
 		client, err := anthropic.New(c)
 		if err != nil {
-			return err
+			return &OptionError{Option: "Env", Reason: err.Error(), Err: err}
 		}
 		cfg.Model, keySource = client, c.KeySource()
 	} else {
@@ -195,13 +248,13 @@ func callOptions(getenv func(string) string) (o model.CallOptions, err error) {
 	if set && ms > 0 {
 		o.Timeout = time.Duration(ms) * time.Millisecond
 	}
-	if ms, set, err = envMillis(getenv, "CLAUDE_STREAM_IDLE_TIMEOUT_MS", 0); err != nil {
+	if ms, set, err = envMillis(getenv, "CLAUDE_STREAM_IDLE_TIMEOUT_MS", maxMillis); err != nil {
 		return o, err
 	}
 	if set {
 		o.Idle = max(time.Duration(ms)*time.Millisecond, 5*time.Minute)
 	}
-	if ms, set, err = envMillis(getenv, "TURNWRIGHT_STREAM_IDLE_MS", 0); err != nil {
+	if ms, set, err = envMillis(getenv, "TURNWRIGHT_STREAM_IDLE_MS", maxMillis); err != nil {
 		return o, err
 	}
 	if set && ms > 0 {
@@ -229,7 +282,6 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string) err
 	if err != nil {
 		return err
 	}
-	cfg.Mode = mode
 	var tools []tool.Tool
 	for _, t := range builtins() {
 		if o.Tools == nil || slices.Contains(o.Tools, t.Spec().Name) {
@@ -243,37 +295,48 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string) err
 		tools = append(tools, t)
 	}
 	if cfg.Tools, err = tool.NewRegistry(tools...); err != nil {
-		return &OptionError{Option: "CustomTools", Reason: err.Error()}
+		return &OptionError{Option: "CustomTools", Reason: err.Error(), Err: err}
+	}
+	if err := checkRules("AllowedTools", o.AllowedTools); err != nil {
+		return err
+	}
+	if err := checkRules("DisallowedTools", o.DisallowedTools); err != nil {
+		return err
 	}
 	policy, warnings, err := permission.NewPolicy(permission.Config{
 		Allow: o.AllowedTools, Deny: o.DisallowedTools, Mode: mode, Dirs: []string{cfg.Dir},
 		BypassAvailable: o.AllowDangerouslySkipPermissions, Tools: cfg.Tools.Names(),
 	})
 	if err != nil {
-		return &OptionError{Option: "AllowedTools, DisallowedTools or PermissionMode", Reason: err.Error()}
+		return &OptionError{Option: "AllowedTools, DisallowedTools or PermissionMode", Reason: err.Error(), Err: err}
 	}
 	for _, w := range warnings {
 		cfg.Warn(w)
 	}
-	cfg.Gate, cfg.Ask = policy, o.CanUseTool
-	if o.CanUseTool != nil && shadowed(o, mode) {
+	cfg.Gate, cfg.Ask, cfg.Mode = policy, o.CanUseTool, policy.Mode
+	if o.CanUseTool != nil && shadowed(policy) {
 		cfg.Warn("CLAUDE_SDK_CAN_USE_TOOL_SHADOWED: CanUseTool is set, but the permission mode or an allowed tool without specifier approves calls before it is asked.")
+	}
+	return nil
+}
+
+// checkRules finds the first rule that cannot be used, and which option it is
+// from.
+func checkRules(option string, rules []string) error {
+	for _, text := range rules {
+		_, _, err := permission.NewPolicy(permission.Config{Deny: []string{text}})
+		var bad *permission.RuleError
+		if errors.As(err, &bad) {
+			return &OptionError{Option: option, Value: strconv.Quote(text), Reason: bad.Err.Error(), Err: err}
+		}
 	}
 	return nil
 }
 
 // shadowed reports whether the callback will not see calls that its author may
 // expect it to see (O-57, P-130).
-func shadowed(o *Options, mode permission.Mode) bool {
-	if mode == permission.ModeBypass {
-		return true
-	}
-	for _, r := range o.AllowedTools {
-		if !strings.Contains(r, "(") {
-			return true
-		}
-	}
-	return false
+func shadowed(p *permission.Policy) bool {
+	return p.Mode == permission.ModeBypass || slices.ContainsFunc(p.Allow, permission.Rule.Bare)
 }
 
 func (o *Options) buildStore(cfg *engine.Config, getenv func(string) string) error {
@@ -303,7 +366,7 @@ func (o *Options) freeID(cfg *engine.Config) error {
 	case err == nil:
 		return j.Close()
 	case errors.Is(err, session.ErrExists), errors.As(err, &locked):
-		return &OptionError{Option: "SessionID", Value: o.SessionID, Reason: err.Error()}
+		return &OptionError{Option: "SessionID", Value: strconv.Quote(o.SessionID), Reason: err.Error(), Err: err}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package turnwright_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -234,5 +235,89 @@ func TestFullDiskStrict(t *testing.T) {
 		if n < 4 && (!failed || len(notes) > 0) {
 			t.Errorf("%d writes: the intent was not on disk, but the call ran: %v, %s", n, notes, out.result.Subtype)
 		}
+	}
+}
+
+// TestGoexitInTool survives a tool that ends its goroutine, as a test's
+// FailNow does.
+func TestGoexitInTool(t *testing.T) {
+	conform.Covers(t, "L-137")
+	srv := agenttest.NewServer(t, agenttest.Script(agenttest.Call("leave", `{}`), agenttest.Text("still here")))
+	o := base(t, srv)
+	leave := turnwright.NewTool("leave", "Ends its goroutine.", func(context.Context, struct{}) (string, error) {
+		runtime.Goexit()
+		return "", nil
+	})
+	o.CustomTools, o.AllowedTools = []turnwright.Tool{leave}, []string{"leave"}
+	if out := query(t, "go", o); out.err != nil || *out.result.Result != "still here" {
+		t.Errorf("%+v, %v", out.result, out.err)
+	}
+	if r := srv.Last().LastToolResults(); len(r) != 1 || !r[0].IsError {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestStderrUsesSession calls the session from its own Stderr callback, which
+// hears of a disk that cannot be written.
+func TestStderrUsesSession(t *testing.T) {
+	conform.Covers(t, "O-84")
+	srv := agenttest.NewServer(t, agenttest.Forever(agenttest.Text("hi")))
+	o := base(t, srv)
+	var s *turnwright.Session
+	told := make(chan error, 10)
+	o.Stderr = func(string) {
+		_, err := s.Send(context.Background(), turnwright.Input{Text: "from the callback"})
+		told <- err
+	}
+	o.Store = fullDisk(t, 0, nil)
+	s, err := turnwright.NewSession(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Ask(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-told; err != nil {
+		t.Error(err)
+	}
+	for m, err := range s.Messages(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := m.(*turnwright.ResultMessage); ok {
+			break // the callback's message has its result, too
+		}
+	}
+}
+
+// TestPoisonedCalls repairs what a model writes into a call and the API would
+// refuse when it comes back: one such block would end the session for good.
+func TestPoisonedCalls(t *testing.T) {
+	conform.Covers(t, "K-466")
+	for name, step := range map[string]agenttest.Step{
+		"surrogate": agenttest.Call("echo", `{"text":"a\ud800b \ud83d\ude00 \\ud800"}`),
+		"name":      agenttest.Call("a b!", `{}`),
+		"long name": agenttest.Call(strings.Repeat("n", 300), `{}`),
+		"id":        agenttest.CallID("a b", "echo", `{"text":"x"}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := agenttest.NewServer(t, agenttest.Script(step), agenttest.Forever(agenttest.Text("fine")))
+			o := base(t, srv)
+			o.CustomTools, o.AllowedTools = []turnwright.Tool{echo()}, []string{"echo"}
+			s, err := turnwright.NewSession(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			for range 2 {
+				if r, err := s.Ask(t.Context(), "go"); err != nil || *r.Result != "fine" {
+					t.Fatalf("%+v, %v", r, err)
+				}
+			}
+			if name == "surrogate" && !strings.Contains(string(srv.Last().Body), "a\uFFFDb "+`\ud83d\ude00 \\ud800"}}`) {
+				t.Errorf("the call went back as %v", srv.Last().Messages()[1].Content)
+			}
+		})
 	}
 }

@@ -12,7 +12,11 @@ type OptionError struct {
 	Value  string // as given, shortened
 	Reason string
 	Letter string // of docs/roadmap.md, when the option is not built yet
+	Err    error  // what was found, for errors.Is and errors.As; may be nil
 }
+
+// Unwrap returns Err.
+func (e *OptionError) Unwrap() error { return e.Err }
 
 func (e *OptionError) Error() string {
 	if e.Letter != "" {

@@ -139,8 +139,8 @@ type Options struct {
 	PromptSuggestions        bool               `later:"J"`     // O-96
 }
 
-// SystemPrompt says what the system prompt is made of. Text and File exclude
-// each other.
+// SystemPrompt says what the system prompt is made of. Text, File and Coding
+// exclude each other; with none of them the prompt is the minimal one.
 type SystemPrompt struct {
 	Text   *string // the whole prompt; "" means none (O-10)
 	File   string  // the whole prompt, read from this file at the start (O-13)

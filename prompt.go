@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"time"
 
 	"github.com/turnwright/turnwright/message"
@@ -37,12 +38,14 @@ func (o *Options) systemBlocks(dir string, now time.Time) ([]message.Block, erro
 		switch {
 		case p.Text != nil && p.File != "":
 			return nil, &OptionError{Option: "SystemPrompt", Value: p.File, Reason: "Text and File exclude each other"}
+		case p.Coding && (p.Text != nil || p.File != ""):
+			return nil, &OptionError{Option: "SystemPrompt", Reason: "Coding excludes Text and File: a prompt of your own replaces everything"}
 		case p.Text != nil:
 			text = *p.Text
 		case p.File != "":
 			raw, err := os.ReadFile(p.File)
 			if err != nil {
-				return nil, &OptionError{Option: "SystemPrompt.File", Value: p.File, Reason: err.Error()}
+				return nil, &OptionError{Option: "SystemPrompt.File", Value: strconv.Quote(p.File), Reason: err.Error(), Err: err}
 			}
 			text = string(raw)
 		case p.Coding:

@@ -256,6 +256,9 @@ func (s *Session) SetPermissionMode(ctx context.Context, mode PermissionMode) er
 	if err != nil {
 		return &OptionError{Option: "PermissionMode", Value: strconv.Quote(string(mode)), Reason: err.Error()}
 	}
+	if m == permission.ModeAuto {
+		return &OptionError{Option: "PermissionMode", Value: strconv.Quote(string(mode)), Reason: "no classifier is available"}
+	}
 	if err := s.opts.bypass(m, s.cfg.Getenv); err != nil {
 		return err
 	}
@@ -269,6 +272,7 @@ func (s *Session) Close() error {
 	s.closed = true
 	s.mu.Unlock()
 	err := s.eng.Close()
+	s.cfg.WaitWarn()
 	if errors.Is(err, ErrClosed) {
 		return nil
 	}

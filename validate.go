@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/turnwright/turnwright/permission"
 )
@@ -124,22 +126,51 @@ func (o *Options) bypass(m permission.Mode, getenv func(string) string) error {
 	if !o.AllowDangerouslySkipPermissions {
 		return &OptionError{Option: "PermissionMode", Value: string(m), Reason: "needs AllowDangerouslySkipPermissions"}
 	}
-	if os.Geteuid() == 0 && getenv("IS_SANDBOX") != "1" {
-		return &OptionError{Option: "PermissionMode", Value: string(m), Reason: "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons"}
+	if err := permission.CheckRoot(m, runtime.GOOS, os.Geteuid(), getenv); err != nil {
+		return &OptionError{Option: "PermissionMode", Value: string(m), Reason: err.Error(), Err: err}
 	}
 	return nil
 }
 
-func envMillis(getenv func(string) string, name string, max int64) (int64, bool, error) {
+// maxMillis is the longest time that a variable may ask for: what a
+// time.Duration can hold.
+const maxMillis = int64(math.MaxInt64 / time.Millisecond)
+
+// envMillis reads a number of milliseconds; set tells 0 from an unset variable.
+func envMillis(getenv func(string) string, name string, max int64) (ms int64, set bool, err error) {
 	v := getenv(name)
 	if v == "" {
 		return 0, false, nil
 	}
 	n, err := strconv.ParseInt(v, 10, 64)
-	if err != nil || n < 0 || max > 0 && n > max {
+	if err != nil || n < 0 || n > max {
 		return 0, false, &OptionError{Option: name, Value: strconv.Quote(v), Reason: fmt.Sprintf("must be a whole number of milliseconds from 0 to %d", max)}
 	}
 	return n, true, nil
+}
+
+// checkSimple checks the options that are one number of a known range.
+func (o *Options) checkSimple() error {
+	if o.Durability != Relaxed && o.Durability != Strict {
+		return &OptionError{Option: "Durability", Value: strconv.Itoa(int(o.Durability)), Reason: "must be Relaxed or Strict"}
+	}
+	if o.Sync < SyncTurn || o.Sync > SyncNever {
+		return &OptionError{Option: "Sync", Value: strconv.Itoa(int(o.Sync)), Reason: "must be SyncTurn, SyncAlways or SyncNever"}
+	}
+	if o.QueueBytes < 0 {
+		return &OptionError{Option: "QueueBytes", Value: strconv.Itoa(o.QueueBytes), Reason: "must be 0 or more bytes"}
+	}
+	return nil
+}
+
+// checkBetas refuses what no header may hold.
+func checkBetas(betas []string) error {
+	for _, b := range betas {
+		if strings.TrimSpace(b) != b || b == "" || strings.ContainsFunc(b, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' }) {
+			return &OptionError{Option: "Betas", Value: strconv.Quote(b), Reason: "is not the name of a beta"}
+		}
+	}
+	return nil
 }
 
 // truthy reads a boolean variable (O-112).

@@ -16,8 +16,7 @@ func runDemo(args []string, stdout, stderr io.Writer) int {
 	f := &flags{}
 	fs := pflag.NewFlagSet("turnwright demo", pflag.ContinueOnError)
 	fs.SetOutput(discard{})
-	fs.StringVar(&f.maxTurns, "max-turns", "", "cap on tool turns; 0: no tools, just an answer")
-	fs.StringVar(&f.maxBudget, "max-budget-usd", "", "stop when the estimated cost reaches this many dollars")
+	f.limits(fs)
 	keep := fs.Bool("keep", false, "keep the project and the journal")
 	fs.BoolVarP(&f.help, "help", "h", false, "print this help")
 	if err := fs.Parse(args); err != nil {

@@ -22,8 +22,8 @@ type flags struct {
 	partial      bool
 	version      bool
 	help         bool
-	maxTurns     string
-	maxBudget    string
+	maxTurns     *string // nil: not given
+	maxBudget    *string
 	model        string
 	allowed      []string
 	disallowed   []string
@@ -50,8 +50,7 @@ func (f *flags) set() *pflag.FlagSet {
 	fs.BoolVar(&f.verbose, "verbose", false, "needed with --output-format stream-json")
 	fs.BoolVar(&f.partial, "include-partial-messages", false, "add the model's streaming events to stream-json")
 	fs.StringVar(&f.model, "model", "", "model alias or id (default: $ANTHROPIC_MODEL, else the newest sonnet)")
-	fs.StringVar(&f.maxTurns, "max-turns", "", "cap on tool turns; 0: no tools, just an answer")
-	fs.StringVar(&f.maxBudget, "max-budget-usd", "", "stop when the estimated cost reaches this many dollars")
+	f.limits(fs)
 	fs.StringArrayVar(&f.allowed, "allowedTools", nil, "rules of tools that may run without asking, such as \"Read,Edit,Bash\"")
 	fs.StringArrayVar(&f.disallowed, "disallowedTools", nil, "rules of tools that may not run")
 	fs.StringArrayVar(&f.tools, "tools", nil, "built-in tools to offer: names, \"default\" for all, \"\" for none")
@@ -78,6 +77,25 @@ func (f *flags) set() *pflag.FlagSet {
 	return fs
 }
 
+// limits adds the flags of the two limits. Their values are checked later, as
+// text, so that an empty value is told from none.
+func (f *flags) limits(fs *pflag.FlagSet) {
+	fs.Var(given{&f.maxTurns}, "max-turns", "cap on tool turns; 0: no tools, just an answer")
+	fs.Var(given{&f.maxBudget}, "max-budget-usd", "stop when the estimated cost reaches this many dollars")
+}
+
+// given is the value of a flag that may be left out.
+type given struct{ to **string }
+
+func (g given) Set(s string) error { *g.to = &s; return nil }
+func (g given) Type() string       { return "number" }
+func (g given) String() string {
+	if g.to == nil || *g.to == nil {
+		return ""
+	}
+	return **g.to
+}
+
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
@@ -86,14 +104,14 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func parse(args []string) (*flags, error) {
 	f := &flags{}
 	fs := f.set()
-	if err := fs.Parse(args); err != nil {
+	if f.version, f.help = asksAbout(fs, args); f.version || f.help {
+		return f, nil
+	}
+	if err := fs.Parse(joinLists(fs, args)); err != nil {
 		return nil, explain(err)
 	}
 	f.prompt = fs.Args()
 	f.toolsSet, f.systemSet = fs.Changed("tools"), fs.Changed("system-prompt")
-	if f.version || f.help {
-		return f, nil
-	}
 	switch f.output {
 	case "text", "json":
 	case "stream-json":
@@ -113,6 +131,68 @@ func parse(args []string) (*flags, error) {
 		return nil, fmt.Errorf("unexpected argument %q: the prompt is one argument (put it in quotes)", f.prompt[1])
 	}
 	return f, nil
+}
+
+// asksAbout reports whether the version or the help is asked for, by a flag of
+// its own and not by the value of another one. That wins over everything else,
+// over faults too (K-33).
+func asksAbout(fs *pflag.FlagSet, args []string) (version, help bool) {
+	for i := 0; i < len(args) && args[i] != "--"; i++ {
+		switch args[i] {
+		case "--version", "-v":
+			return true, false
+		case "--help", "-h":
+			return false, true
+		}
+		name, long := strings.CutPrefix(args[i], "--")
+		if known := fs.Lookup(name); long && known != nil && known.NoOptDefVal == "" {
+			i++ // its value
+		}
+	}
+	return false, false
+}
+
+// joinLists gives each word behind a list flag, up to the next one that starts
+// with "-", a flag of its own (K-24, K-26).
+func joinLists(fs *pflag.FlagSet, args []string) []string {
+	var out []string
+	for i := 0; i < len(args); i++ {
+		out = append(out, args[i])
+		if args[i] == "--" {
+			return append(out, args[i+1:]...)
+		}
+		name, long := strings.CutPrefix(args[i], "--")
+		known := fs.Lookup(name)
+		if !long || known == nil || known.NoOptDefVal != "" || i+1 == len(args) {
+			continue
+		}
+		i++
+		out = append(out, args[i]) // the value, whatever it looks like (K-21)
+		for known.Value.Type() == "stringArray" && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+			i++
+			out = append(out, "--"+name+"="+args[i])
+		}
+	}
+	return out
+}
+
+// flagOf names the flags of the options that they set.
+var flagOf = map[string]string{
+	"MaxTurns": "--max-turns", "MaxBudgetUSD": "--max-budget-usd", "Model": "--model", "SessionID": "--session-id",
+	"PermissionMode": "--permission-mode", "AllowedTools": "--allowedTools", "DisallowedTools": "--disallowedTools",
+	"SystemPrompt.File": "--system-prompt-file",
+}
+
+// named turns the error of an option into one that names its flag (K-30).
+func named(err error) error {
+	var bad *turnwright.OptionError
+	if !errors.As(err, &bad) || flagOf[bad.Option] == "" || bad.Letter != "" {
+		return err
+	}
+	if bad.Value == "" {
+		return fmt.Errorf("%s: %s", flagOf[bad.Option], bad.Reason)
+	}
+	return fmt.Errorf("%s %s: %s", flagOf[bad.Option], bad.Value, bad.Reason)
 }
 
 // explain says which flag was wrong, and for flags of features to come which
@@ -162,17 +242,17 @@ func (f *flags) options() (turnwright.Options, error) {
 			o.Tools = []string{}
 		}
 	}
-	if f.maxTurns != "" {
-		n, err := strconv.Atoi(f.maxTurns)
+	if f.maxTurns != nil {
+		n, err := strconv.Atoi(*f.maxTurns)
 		if err != nil || n < 0 {
-			return o, fmt.Errorf("--max-turns %q: must be a whole number of at least 0", f.maxTurns)
+			return o, fmt.Errorf("--max-turns %q: must be a whole number of at least 0", *f.maxTurns)
 		}
 		o.MaxTurns = &n
 	}
-	if f.maxBudget != "" {
-		x, err := strconv.ParseFloat(f.maxBudget, 64)
+	if f.maxBudget != nil {
+		x, err := strconv.ParseFloat(*f.maxBudget, 64)
 		if err != nil || !(x > 0) || math.IsInf(x, 0) {
-			return o, fmt.Errorf("--max-budget-usd %q: must be a positive number of dollars", f.maxBudget)
+			return o, fmt.Errorf("--max-budget-usd %q: must be a positive number of dollars", *f.maxBudget)
 		}
 		o.MaxBudgetUSD = &x
 	}

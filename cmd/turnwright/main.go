@@ -47,11 +47,14 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 }
 
 // interrupts turns the first SIGINT into an interrupt of the run and the
-// second into the end of the process, and SIGTERM into an orderly end without
-// a result (K-204, K-205). stop frees it.
+// second into the end of the process, and SIGTERM and SIGHUP into an orderly
+// end without a result (K-204, K-205). stop frees it.
 func interrupts(interrupt, terminate func()) (stop func()) {
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // a closed terminal, unless nohup says otherwise
+		signal.Notify(ch, syscall.SIGHUP)
+	}
 	done := make(chan struct{})
 	go func() {
 		seen := false
@@ -64,6 +67,9 @@ func interrupts(interrupt, terminate func()) (stop func()) {
 				case sig == syscall.SIGTERM:
 					terminate()
 					os.Exit(143)
+				case sig == syscall.SIGHUP:
+					terminate()
+					os.Exit(129)
 				case seen:
 					terminate()
 					os.Exit(130)

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/turnwright/turnwright"
@@ -36,14 +38,18 @@ func runPrint(f *flags, stdin *os.File, stdout, stderr io.Writer) int {
 	o.Stderr = func(line string) { fmt.Fprintln(stderr, line) }
 	s, err := turnwright.NewSession(context.Background(), o)
 	if err != nil {
-		return fail(err)
+		return fail(named(err))
 	}
+	var ending atomic.Bool // the process ends without a result
 	stop := interrupts(
 		func() { _, _ = s.Interrupt(context.Background()) },
-		func() { _ = s.Close() },
+		func() { ending.Store(true); _ = s.Close() },
 	)
 	defer stop()
-	res, err := printRun(s, prompt, f.output, stdout)
+	res, err := printRun(s, prompt, f.output, stdout, &ending)
+	if ending.Load() {
+		select {} // the signal's handler ends the process
+	}
 	if cerr := s.Close(); err == nil {
 		err = cerr
 	}
@@ -68,7 +74,7 @@ func runPrint(f *flags, stdin *os.File, stdout, stderr io.Writer) int {
 var errReaderGone = errors.New("the reader of the output is gone")
 
 // printRun sends the prompt and prints the stream up to its result.
-func printRun(s *turnwright.Session, prompt, format string, stdout io.Writer) (res *turnwright.ResultMessage, err error) {
+func printRun(s *turnwright.Session, prompt, format string, stdout io.Writer, ending *atomic.Bool) (res *turnwright.ResultMessage, err error) {
 	ctx := context.Background()
 	if _, err := s.Send(ctx, turnwright.Input{Text: prompt}); err != nil {
 		return nil, err
@@ -77,6 +83,9 @@ func printRun(s *turnwright.Session, prompt, format string, stdout io.Writer) (r
 	for m, err := range s.Messages(ctx) {
 		if err != nil {
 			return res, err
+		}
+		if ending.Load() {
+			return nil, nil
 		}
 		r, isResult := m.(*turnwright.ResultMessage)
 		if isResult {
@@ -98,7 +107,10 @@ func writeLine(w io.Writer, m turnwright.Message) error {
 		return fmt.Errorf("encoding a message: %w", err)
 	}
 	if _, err := w.Write(append(line, '\n')); err != nil {
-		return errReaderGone
+		if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) {
+			return errReaderGone
+		}
+		return fmt.Errorf("writing the output: %w", err)
 	}
 	return nil
 }

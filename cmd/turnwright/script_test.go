@@ -11,7 +11,9 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/turnwright/turnwright/agenttest"
@@ -75,9 +77,12 @@ var models = map[string]func() []agenttest.Option{
 	"hello": func() []agenttest.Option {
 		return []agenttest.Option{agenttest.Forever(agenttest.Usage(agenttest.Text("Hello."), 1000, 20, 0, 0, 0))}
 	},
-	// loop calls Bash for ever.
+	// loop calls Bash until a limit stops it.
 	"loop": func() []agenttest.Option {
 		return []agenttest.Option{agenttest.Respond(func(r *agenttest.Request) agenttest.Step {
+			if r.Turn() >= 20 {
+				return agenttest.HTTPError(400, "invalid_request_error", "no limit stopped the run")
+			}
 			if strings.Contains(string(r.Field("tool_choice")), `"none"`) {
 				return agenttest.Text("No tools, just an answer.")
 			}
@@ -94,6 +99,10 @@ var models = map[string]func() []agenttest.Option{
 			agenttest.Call("Bash", `{"command":"cat note.txt > ran.txt"}`),
 			agenttest.Text("Done."),
 		)}
+	},
+	// sleep calls Bash with a command that has a child and does not end.
+	"sleep": func() []agenttest.Option {
+		return []agenttest.Option{agenttest.Forever(agenttest.Call("Bash", `{"command":"sleep 600 & echo $! > pid.new; mv pid.new pid; wait"}`))}
 	},
 	"partial":  func() []agenttest.Option { return []agenttest.Option{agenttest.DeltaSize(agenttest.Text("Hello."), 2)} },
 	"refusal":  func() []agenttest.Option { return []agenttest.Option{agenttest.Refusal()} },
@@ -188,11 +197,12 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 			ts.Fatalf("the model was asked %d times, not %d", n, want)
 		}
 	},
-	// asked user|system|model|tools TEXT: expects a part of the last request
-	// to be TEXT; with system, to contain it. \n stands for a line break.
+	// asked user|prompt|system|model|tools TEXT: expects a part of the last
+	// request to be TEXT: prompt is the system prompt as a whole, with system it
+	// contains TEXT. \n stands for a line break.
 	"asked": func(ts *testscript.TestScript, neg bool, args []string) {
 		if len(args) != 2 {
-			ts.Fatalf("usage: [!] asked user|system|model|tools TEXT")
+			ts.Fatalf("usage: [!] asked user|prompt|system|model|tools TEXT")
 		}
 		r := server(ts).Last()
 		if r == nil {
@@ -203,6 +213,8 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 		switch args[0] {
 		case "user":
 			got = r.UserText()
+		case "prompt":
+			got = r.SystemText()
 		case "system":
 			got = r.SystemText()
 			ok = strings.Contains(got, want)
@@ -280,6 +292,31 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 			ts.Fatalf("%d transcripts, not %s: %q", len(found), args[0], found)
 		}
 	},
+	// signal int|term FILE: waits for the file and then sends the signal to the
+	// background command that was started last.
+	"signal": func(ts *testscript.TestScript, neg bool, args []string) {
+		wellUsed(ts, neg, len(args) == 2, "signal int|term FILE")
+		sig := map[string]os.Signal{"int": syscall.SIGINT, "term": syscall.SIGTERM}[args[0]]
+		all := ts.BackgroundCmds()
+		if sig == nil || len(all) == 0 {
+			ts.Fatalf("no signal %q, or no background command", args[0])
+		}
+		within(ts, "there is no file "+args[1], func() bool {
+			_, err := os.Stat(ts.MkAbs(args[1]))
+			return err == nil
+		})
+		ts.Check(all[len(all)-1].Process.Signal(sig))
+	},
+	// gone FILE: expects that the process whose number is in the file ends.
+	"gone": func(ts *testscript.TestScript, neg bool, args []string) {
+		wellUsed(ts, neg, len(args) == 1, "gone FILE")
+		pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[0])))
+		ts.Check(err)
+		within(ts, fmt.Sprintf("process %d is still there", pid), func() bool {
+			p, err := os.FindProcess(pid)
+			return err != nil || p.Signal(syscall.Signal(0)) != nil || zombie(pid)
+		})
+	},
 	// bytes NAME N: writes a file of N bytes of text.
 	"bytes": func(ts *testscript.TestScript, neg bool, args []string) {
 		wellUsed(ts, neg, len(args) == 2, "bytes NAME N")
@@ -287,6 +324,26 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 		ts.Check(err)
 		ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat("x", n)), 0o644))
 	},
+}
+
+// within waits until the condition holds, for as long as a slow machine may take.
+func within(ts *testscript.TestScript, failure string, holds func() bool) {
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s", failure)
+		}
+	}
+}
+
+// zombie reports a process that has ended and was not waited for by whoever
+// inherited it.
+func zombie(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, after, ok := strings.Cut(string(stat), ") ")
+	return ok && strings.HasPrefix(after, "Z")
 }
 
 func wellUsed(ts *testscript.TestScript, neg, ok bool, text string) {

@@ -18,6 +18,8 @@ type Config struct {
 	MaxBudgetUSD *float64
 	Keep         bool      // keep the project and the journal
 	Out          io.Writer // where the stream and the result are printed
+
+	change func(*turnwright.Options) // of tests: what would make the demo fail
 }
 
 // prompt is the task of the reference scenario.
@@ -62,7 +64,7 @@ func Run(ctx context.Context, c Config) (res *turnwright.ResultMessage, err erro
 	fmt.Fprintf(c.Out, "> %s\n\n", prompt)
 	p := NewPrinter(c.Out)
 	var runErr error
-	for m, err := range turnwright.Query(ctx, prompt, turnwright.Options{
+	o := turnwright.Options{
 		Model: demoModel, MaxTurns: c.MaxTurns, MaxBudgetUSD: c.MaxBudgetUSD,
 		AllowedTools: []string{"Read", "Edit", "Bash"}, CWD: project,
 		SystemPrompt: &turnwright.SystemPrompt{Coding: true},
@@ -72,7 +74,11 @@ func Run(ctx context.Context, c Config) (res *turnwright.ResultMessage, err erro
 			"CLAUDE_CONFIG_DIR": filepath.Join(root, "config"), "CLAUDE_CODE_SKIP_PROMPT_HISTORY": "",
 		},
 		Stderr: func(line string) { fmt.Fprintln(c.Out, line) },
-	}) {
+	}
+	if c.change != nil {
+		c.change(&o)
+	}
+	for m, err := range turnwright.Query(ctx, prompt, o) {
 		if err != nil {
 			runErr = err
 			break

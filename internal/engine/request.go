@@ -1,12 +1,16 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/turnwright/turnwright/internal/budget"
 	"github.com/turnwright/turnwright/internal/loop"
@@ -252,8 +256,11 @@ func (s *Session) callFacts(b model.Block, cut bool, seen map[string]bool) (mess
 		return message.Block{}, loop.Call{}, false
 	}
 	block := b.Block
-	if u.ID == "" || seen[u.ID] {
-		u.ID = s.freshCallID(u.ID, seen)
+	id, name, input := s.callID(u.ID, seen), apiName(u.Name), wholeText(u.Input)
+	if id != u.ID || name != u.Name || len(input) != len(u.Input) {
+		// The API would refuse the block when it comes back, and with it every
+		// later request of the session.
+		u.ID, u.Name, u.Input = id, name, input
 		block = message.NewToolUse(u.ID, u.Name, u.Input)
 	}
 	seen[u.ID] = true
@@ -277,14 +284,74 @@ func (s *Session) callFacts(b model.Block, cut bool, seen map[string]bool) (mess
 	return block, call, true
 }
 
-func (s *Session) freshCallID(id string, seen map[string]bool) string {
-	if id == "" {
+// callID returns an id that the API takes and that no other call of the
+// response has.
+func (s *Session) callID(id string, seen map[string]bool) string {
+	if !callIDForm.MatchString(id) {
 		id = "toolu_" + strings.ReplaceAll(uuidText(s.cfg.NewUUID()), "-", "")
 	}
 	for n := 2; seen[id]; n++ {
 		id = strings.TrimSuffix(id, "_"+strconv.Itoa(n-1)) + "_" + strconv.Itoa(n)
 	}
 	return id
+}
+
+var (
+	callIDForm = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,256}$`)
+	notInName  = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+)
+
+// apiName returns a tool name that the API takes in a tool_use block. A name
+// that it changes is no tool's.
+func apiName(name string) string {
+	if name == "" {
+		return "unnamed"
+	}
+	name = notInName.ReplaceAllString(name, "_")
+	return name[:min(len(name), 128)]
+}
+
+// wholeText replaces escapes of lone surrogates, which are no text, by U+FFFD
+// (K-466). Without any it returns input itself.
+func wholeText(input json.RawMessage) json.RawMessage {
+	if !bytes.Contains(input, []byte(`\ud`)) && !bytes.Contains(input, []byte(`\uD`)) {
+		return input
+	}
+	surrogate := func(i int) (r rune, ok bool) {
+		if i+6 > len(input) || input[i] != '\\' || input[i+1] != 'u' {
+			return 0, false
+		}
+		n, err := strconv.ParseUint(string(input[i+2:i+6]), 16, 16)
+		return rune(n), err == nil && utf16.IsSurrogate(rune(n))
+	}
+	out := make([]byte, 0, len(input))
+	changed := false
+	for i := 0; i < len(input); {
+		if input[i] != '\\' {
+			out = append(out, input[i])
+			i++
+			continue
+		}
+		first, ok := surrogate(i)
+		if !ok {
+			n := min(2, len(input)-i) // an escape of another kind
+			out = append(out, input[i:i+n]...)
+			i += n
+			continue
+		}
+		if second, ok := surrogate(i + 6); ok && utf16.DecodeRune(first, second) != utf8.RuneError {
+			out = append(out, input[i:i+12]...)
+			i += 12
+			continue
+		}
+		out = append(out, "\uFFFD"...)
+		changed = true
+		i += 6
+	}
+	if !changed {
+		return input
+	}
+	return out
 }
 
 func toolUseError(text string) string { return "<tool_use_error>" + text + "</tool_use_error>" }

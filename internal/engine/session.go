@@ -162,11 +162,26 @@ type task struct {
 // other.
 func (s *Session) work(t *task) {
 	for t != nil {
-		unguard := s.guard(t.ctx, t.effect)
-		ev := safely(t)
-		unguard()
-		t = s.deliver(posted{t.effect, ev}, true)
+		t = s.deliver(posted{t.effect, s.runTask(t)}, true)
 	}
+}
+
+// runTask runs one effect to its outcome. A callback that ends its goroutine
+// (runtime.Goexit, as testing's FailNow does) is given up like one that does
+// not come back: its outcome is posted from another goroutine.
+func (s *Session) runTask(t *task) (ev loop.Event) {
+	unguard := s.guard(t.ctx, t.effect)
+	returned := false
+	defer func() {
+		unguard()
+		if !returned {
+			out := posted{t.effect, givenUp(t.ctx, t.effect)}
+			go func() { s.work(s.deliver(out, true)) }()
+		}
+	}()
+	ev = safely(t)
+	returned = true
+	return ev
 }
 
 // guard gives an effect up that does not come back within a grace time after
@@ -365,6 +380,11 @@ func (s *Session) Interrupt(ctx context.Context, cancelQueue bool) (loop.Reply, 
 	s.mu.Unlock()
 	if err := s.post(loop.Interrupt{Reply: id, CancelQueue: cancelQueue}); err != nil {
 		return loop.Reply{}, err
+	}
+	select {
+	case rep := <-ch: // whatever else is true by now
+		return rep, nil
+	default:
 	}
 	select {
 	case rep := <-ch:

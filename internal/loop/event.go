@@ -116,6 +116,8 @@ type (
 		Spend Spend
 	}
 	// Cancelled is the outcome of a cancelled effect that has nothing to tell.
+	// A cancelled admission rather has Admitted or Local, which carry the init
+	// that every user turn begins with (L-2).
 	Cancelled struct{ ID string }
 	// Decided is the permission decision on a call. For an allowed call the
 	// entry it makes is the durable intent: from then on it may have run.

@@ -92,7 +92,6 @@ func (s *step) closeTurn(known map[string]Known) {
 		e = *s.turn.Ending
 	}
 	s.refuse(crashRefusal)
-	s.setTurn(func(t *Turn) { t.Closing, t.Drain = false, false })
 	s.finish(e)
 	s.reopen()
 }
