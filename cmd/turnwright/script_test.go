@@ -68,6 +68,7 @@ func clean(dir string) map[string]string {
 		"ANTHROPIC_BASE_URL": "http://127.0.0.1:1", "CLAUDE_CODE_MAX_RETRIES": "0",
 		"CLAUDE_CODE_MAX_TURNS": "", "ANTHROPIC_AUTH_TOKEN": "", "ANTHROPIC_CUSTOM_HEADERS": "",
 		"ANTHROPIC_BETAS": "", "CLAUDE_CODE_EXTRA_BODY": "", "IS_SANDBOX": "", "SUDO_UID": "",
+		"GORACE": "atexit_sleep_ms=0", // else a binary with the race detector takes a second to end
 	}
 }
 

@@ -267,9 +267,6 @@ func (s *Session) do(r loop.Ready) {
 			s.journalFailed(err)
 		}
 	}
-	for _, m := range r.Emit {
-		s.out.push(m)
-	}
 	if len(r.Replies) > 0 {
 		s.mu.Lock()
 		for _, rep := range r.Replies {
@@ -279,6 +276,9 @@ func (s *Session) do(r loop.Ready) {
 			}
 		}
 		s.mu.Unlock()
+	}
+	for _, m := range r.Emit { // after the replies: a receipt precedes the result (M-111)
+		s.out.push(m)
 	}
 	s.reconcile(r.Want)
 }

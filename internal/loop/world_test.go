@@ -3,7 +3,6 @@ package loop_test
 import (
 	"encoding/binary"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/turnwright/turnwright/internal/journal"
@@ -390,13 +389,4 @@ func outcomeOf(ev loop.Event) (kinds []loop.EffectKind, id string) {
 		return []loop.EffectKind{loop.DoRun}, e.Key
 	}
 	return nil, ""
-}
-
-// short shortens a text for the golden files.
-func short(s string) string {
-	s = strings.ReplaceAll(s, "\n", " ")
-	if r := []rune(s); len(r) > 70 {
-		return string(r[:67]) + "..."
-	}
-	return s
 }
