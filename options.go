@@ -94,7 +94,7 @@ type Options struct {
 	// The options below are not built yet. Setting one is an *OptionError that
 	// names the letter of docs/roadmap.md which brings it.
 
-	Title                    string             `later:"E"`     // O-17
+	Title                    string             `later:"C"`     // O-17
 	TaskBudget               *int               `later:"H"`     // O-24
 	FallbackModels           []string           `later:"H"`     // O-26
 	Effort                   string             `later:"H"`     // O-27

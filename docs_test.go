@@ -1,0 +1,406 @@
+package turnwright_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/turnwright/turnwright/agenttest"
+)
+
+// page is one page of the documentation.
+type page struct{ name, text string }
+
+// pages are what users read: the pages beside the contract, whose sentences
+// are requirements and not instructions.
+func pages(t *testing.T) (all []page) {
+	t.Helper()
+	names, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(names, "README.md", "CONTRIBUTING.md") {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, page{name, string(text)})
+	}
+	return all
+}
+
+// block is one fenced block of a page.
+type block struct {
+	where string // page:line
+	text  string
+}
+
+// fenced returns the blocks of a language.
+func (p page) fenced(language string) (all []block) {
+	open := ""
+	var b block
+	for i, line := range strings.Split(p.text, "\n") {
+		mark, isFence := strings.CutPrefix(strings.TrimSpace(line), "```")
+		switch {
+		case isFence && open == "":
+			open = mark + " "
+			b = block{where: fmt.Sprintf("%s:%d", p.name, i+1)}
+		case isFence:
+			if strings.TrimSpace(open) == language {
+				all = append(all, b)
+			}
+			open = ""
+		case open != "":
+			b.text += line + "\n"
+		}
+	}
+	return all
+}
+
+// TestDocumentedCommands finds every command of the documentation covered:
+// run here against a scripted model, or by .ci/run.
+func TestDocumentedCommands(t *testing.T) {
+	covered := map[string]func(*testing.T, string){
+		"go run ./cmd/turnwright demo":            ranByCI,
+		"go test ./...":                           ranByCI,
+		"go get github.com/turnwright/turnwright": namesModule,
+		".ci/campaign --rounds 20 --fuzztime 10m": knowsFlags,
+		`turnwright -p "What does this repository do?" --max-turns 10 --max-budget-usd 0.50`: runsCommand,
+	}
+	seen := map[string]bool{}
+	for _, p := range pages(t) {
+		for _, b := range p.fenced("sh") {
+			for line := range strings.Lines(b.text) {
+				command := strings.TrimSpace(strings.TrimPrefix(line, "$ "))
+				if command == "" || strings.HasPrefix(command, "#") {
+					continue
+				}
+				check := covered[command]
+				if strings.HasPrefix(command, "go test ./bench ") {
+					check, covered[command] = runsBenchmark, runsBenchmark
+				}
+				if check == nil {
+					t.Errorf("%s: nothing runs %q; say in this test what does", b.where, command)
+					continue
+				}
+				seen[command] = true
+				t.Run(command, func(t *testing.T) { check(t, command) })
+			}
+		}
+	}
+	for command := range covered {
+		if !seen[command] {
+			t.Errorf("no page has the command %q", command)
+		}
+	}
+}
+
+// ranByCI finds the command among those below "Set-up", which .ci/run runs.
+func ranByCI(t *testing.T, command string) {
+	script, err := os.ReadFile(".ci/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []string{"go run ./internal/ci readme", `bash -c "$first"`, `bash -c "$second"`} {
+		if !strings.Contains(string(script), step) {
+			t.Errorf(".ci/run has no %s any more", step)
+		}
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(readme), "\n## Set-up\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	i := slices.IndexFunc(page{text: section}.fenced("sh"), func(b block) bool { return strings.TrimSpace(b.text) == command })
+	if i != 0 && i != 1 {
+		t.Errorf("%q is not one of the first two commands below Set-up", command)
+	}
+}
+
+// namesModule compares the module of "go get" with go.mod.
+func namesModule(t *testing.T, command string) {
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "module " + strings.TrimPrefix(command, "go get ") + "\n"; !strings.HasPrefix(string(mod), want) {
+		t.Errorf("go.mod does not start with %q", want)
+	}
+}
+
+// knowsFlags looks for a script and for the flags that it is called with: a
+// campaign takes hours.
+func knowsFlags(t *testing.T, command string) {
+	words := strings.Fields(command)
+	script, err := os.ReadFile(words[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range words[1:] {
+		if strings.HasPrefix(w, "--") && !strings.Contains(string(script), w) {
+			t.Errorf("%s does not know %s", words[0], w)
+		}
+	}
+}
+
+// runsCommand runs the command as it stands there, in a shell, with the command
+// built from this checkout and a scripted model behind it.
+func runsCommand(t *testing.T, command string) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a Unix shell")
+	}
+	dir := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "./cmd/turnwright").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	srv := agenttest.NewServer(t, agenttest.Script(
+		agenttest.Call("Read", `{"file_path":"README.md"}`),
+		agenttest.Text("It runs agents."),
+	))
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
+	cmd.Env = append(os.Environ(), "PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	for k, v := range base(t, srv).Env {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil || string(out) != "It runs agents.\n" {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if res := srv.Last().LastToolResults(); len(res) != 1 || res[0].IsError {
+		t.Errorf("the tool: %+v", res)
+	}
+}
+
+// runsBenchmark runs each benchmark that the command names once.
+func runsBenchmark(t *testing.T, command string) {
+	if testing.Short() || runtime.GOOS == "windows" {
+		t.Skip("builds and runs benchmarks in a Unix shell")
+	}
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", command+" -benchtime 1x -count 1").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "\nBenchmark") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// snippetImports are the packages that the documentation's Go may name.
+var snippetImports = map[string]string{
+	"turnwright": "github.com/turnwright/turnwright", "agenttest": "github.com/turnwright/turnwright/agenttest",
+	"bytes": "bytes", "context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "os": "os", "time": "time",
+}
+
+// TestDocumentedGo compiles the Go of the documentation. Each block becomes the
+// body of a function that has what a reader is expected to have: ctx, t, and a
+// function lookup.
+func TestDocumentedGo(t *testing.T) {
+	src := "package snippets\n"
+	var bodies strings.Builder
+	used := map[string]bool{"context": true}
+	n := 0
+	for _, p := range pages(t) {
+		for _, b := range p.fenced("go") {
+			n++
+			head := fmt.Sprintf("func snippet%d(ctx context.Context, t agenttest.TB) error {\n", n)
+			file, err := parser.ParseFile(token.NewFileSet(), b.where, "package p\n"+head+b.text+"return nil\n}\n", 0)
+			if err != nil {
+				t.Fatalf("%s: %v", b.where, err)
+			}
+			fmt.Fprintf(&bodies, "\n%s%s%sreturn nil\n}\n", head, b.text, blanks(file))
+			ast.Inspect(file, func(node ast.Node) bool {
+				if sel, ok := node.(*ast.SelectorExpr); ok {
+					if x, ok := sel.X.(*ast.Ident); ok && snippetImports[x.Name] != "" {
+						used[x.Name] = true
+					}
+				}
+				return true
+			})
+		}
+	}
+	if n == 0 {
+		t.Fatal("the documentation has no Go")
+	}
+	for name := range used {
+		src += fmt.Sprintf("import %q\n", snippetImports[name])
+	}
+	src += "\nfunc lookup(context.Context, string) (string, error) { return \"\", nil }\n" + bodies.String()
+
+	// The overlay puts the file into the module without writing it there.
+	dir := t.TempDir()
+	file := filepath.Join(dir, "snippets.go")
+	if err := os.WriteFile(file, []byte(src), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, "internal", "snippets", "snippets.go"): file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "./internal/snippets").CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s\n%s", err, out, src)
+	}
+}
+
+// blanks uses the variables that a snippet leaves to its reader.
+func blanks(file *ast.File) string {
+	body := file.Decls[0].(*ast.FuncDecl).Body
+	var b strings.Builder
+	for _, stmt := range body.List {
+		def, ok := stmt.(*ast.AssignStmt)
+		if !ok || def.Tok != token.DEFINE {
+			continue
+		}
+		for _, left := range def.Lhs {
+			if id, ok := left.(*ast.Ident); ok && id.Name != "_" {
+				fmt.Fprintf(&b, "_ = %s\n", id.Name)
+			}
+		}
+	}
+	return b.String()
+}
+
+var (
+	inlineCode = regexp.MustCompile("`[^`\n]+`")
+	qualified  = regexp.MustCompile(`\b(turnwright|agenttest|message|model|tool|session|permission|storetest)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
+	optionName = regexp.MustCompile(`\bOptions\.([A-Z]\w*)`)
+	linkTarget = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
+)
+
+// plannedNames are mentioned before they exist, by the page on the design.
+var plannedNames = []string{"session.Mirror"}
+
+// TestDocumentedNames finds every exported name that the documentation mentions.
+func TestDocumentedNames(t *testing.T) {
+	dirs := map[string]string{"turnwright": ".", "storetest": "session/storetest"}
+	declared := map[string]map[string]bool{}
+	names := func(pkg string) map[string]bool {
+		if declared[pkg] == nil {
+			dir := dirs[pkg]
+			if dir == "" {
+				dir = pkg
+			}
+			declared[pkg] = exportedNames(t, dir)
+		}
+		return declared[pkg]
+	}
+	for _, p := range pages(t) {
+		if p.name == "docs/conformance.md" {
+			continue // generated, and full of the names of tests
+		}
+		for _, code := range inlineCode.FindAllString(p.text, -1) {
+			for _, m := range qualified.FindAllStringSubmatch(code, -1) {
+				if slices.Contains(plannedNames, m[0]) {
+					continue
+				}
+				if !names(m[1])[m[2]] || m[3] != "" && !names(m[1])[m[2]+"."+m[3]] {
+					t.Errorf("%s: there is no %s", p.name, m[0])
+				}
+			}
+			for _, m := range optionName.FindAllStringSubmatch(code, -1) {
+				if !names("turnwright")["Options."+m[1]] {
+					t.Errorf("%s: there is no %s", p.name, m[0])
+				}
+			}
+		}
+	}
+}
+
+// exportedNames are the exported names of a package, methods and fields as
+// Type.Name.
+func exportedNames(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no package in %s: %v", dir, err)
+	}
+	names := map[string]bool{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			switch d := decl.(type) {
+			case *ast.FuncDecl:
+				names[receiver(d)+d.Name.Name] = true
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					addSpec(names, spec)
+				}
+			}
+		}
+	}
+	return names
+}
+
+func receiver(d *ast.FuncDecl) string {
+	if d.Recv == nil {
+		return ""
+	}
+	typ := d.Recv.List[0].Type
+	if star, ok := typ.(*ast.StarExpr); ok {
+		typ = star.X
+	}
+	if id, ok := typ.(*ast.Ident); ok {
+		return id.Name + "."
+	}
+	return ""
+}
+
+func addSpec(names map[string]bool, spec ast.Spec) {
+	switch s := spec.(type) {
+	case *ast.ValueSpec:
+		for _, id := range s.Names {
+			names[id.Name] = true
+		}
+	case *ast.TypeSpec:
+		names[s.Name.Name] = true
+		var list *ast.FieldList
+		switch typ := s.Type.(type) {
+		case *ast.StructType:
+			list = typ.Fields
+		case *ast.InterfaceType:
+			list = typ.Methods
+		default:
+			return
+		}
+		for _, f := range list.List {
+			for _, id := range f.Names {
+				names[s.Name.Name+"."+id.Name] = true
+			}
+		}
+	}
+}
+
+// TestDocumentedLinks follows every link of the documentation to a file.
+func TestDocumentedLinks(t *testing.T) {
+	for _, p := range pages(t) {
+		for _, m := range linkTarget.FindAllStringSubmatch(p.text, -1) {
+			if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(p.name), m[1])); err != nil {
+				t.Errorf("%s: the link to %s leads nowhere", p.name, m[1])
+			}
+		}
+	}
+}
