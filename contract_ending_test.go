@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -303,4 +304,31 @@ func TestContractClock(t *testing.T) {
 			t.Errorf("an API error has user_message_uuid %q, request_sent_wall_ms %d", r.UserMessageUUID, r.RequestSentWallMS)
 		}
 	})
+}
+
+// TestContractDocs keeps the user's page on endings complete.
+func TestContractDocs(t *testing.T) {
+	conform.Covers(t, "L-76")
+	page, err := os.ReadFile("docs/why-did-it-stop.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var maxTokens string
+	for line := range strings.Lines(string(page)) {
+		if strings.Contains(line, "`max_tokens`") {
+			maxTokens += line
+		}
+	}
+	if !strings.Contains(maxTokens, "split the task") {
+		t.Errorf("max_tokens is not explained as a sign that the task should be split: %q", maxTokens)
+	}
+	for _, want := range []string{
+		string(turnwright.Success), string(turnwright.ErrorMaxTurns), string(turnwright.ErrorMaxBudgetUSD), string(turnwright.ErrorDuringExecution), string(turnwright.ErrorMaxStructuredOutputRetries),
+		string(message.TerminalCompleted), string(message.TerminalMaxTurns), string(message.TerminalBudgetExhausted), string(message.TerminalAbortedStreaming), string(message.TerminalAbortedTools),
+		string(message.TerminalAPIError), string(message.TerminalModelError), string(message.TerminalPromptTooLong), string(message.TerminalMalformedToolUse),
+	} {
+		if !strings.Contains(string(page), "`"+want+"`") {
+			t.Errorf("the page has no %q", want)
+		}
+	}
 }

@@ -272,7 +272,11 @@ func TestContractHandlerFailures(t *testing.T) {
 		all := []turnwright.Tool{
 			fails("error", func(context.Context) (any, error) { return nil, errors.New("disk on fire") }),
 			fails("panic", func(context.Context) (any, error) { panic("oh no") }),
-			fails("nil", func(context.Context) (any, error) { var m map[string]int; m["x"] = 1; return nil, nil }),
+			fails("nil", func(context.Context) (any, error) {
+				m := map[string]map[string]int{}
+				m["none"]["x"] = 1
+				return nil, nil
+			}),
 			fails("late", func(ctx context.Context) (any, error) { <-ctx.Done(); return nil, ctx.Err() }, turnwright.ToolTimeout(time.Minute)),
 			fails("unwritable", func(context.Context) (any, error) { return make(chan int), nil }),
 			fails("number", func(context.Context) (any, error) { return 42, nil }),

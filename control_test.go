@@ -321,3 +321,29 @@ func TestPoisonedCalls(t *testing.T) {
 		})
 	}
 }
+
+// TestContextEnds cancels the caller's context in the middle of a call: the run
+// ends with its result and then the context's error.
+func TestContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conform.Covers(t, "O-88", "L-64")
+		_, o := inMemory(t, agenttest.Forever(agenttest.Never()))
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Minute, cancel)
+		begin := time.Now()
+		var out outcome
+		for m, err := range turnwright.Query(ctx, "go", o) {
+			if err != nil {
+				out.err = err
+				break
+			}
+			out.add(m)
+		}
+		if !errors.Is(out.err, context.Canceled) || out.result == nil || out.result.TerminalReason != message.TerminalAbortedStreaming {
+			t.Errorf("%+v, %v", out.result, out.err)
+		}
+		if d := time.Since(begin); d > time.Minute+2*time.Second {
+			t.Errorf("took %v after the cancellation", d-time.Minute)
+		}
+	})
+}

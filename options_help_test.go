@@ -56,6 +56,7 @@ func refused(t *testing.T, option, value string, set func(*turnwright.Options)) 
 	t.Helper()
 	srv := agenttest.NewServer(t, agenttest.Forever(agenttest.Text("must not be asked")))
 	o := base(t, srv)
+	o.Store = nil // files, so that what is written is seen
 	set(&o)
 	out := query(t, "go", o)
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,6 +42,7 @@ type Session struct {
 	running map[loop.Effect]context.CancelFunc // owned by the actor
 	held    []loop.Entry                       // entries that go with the next write (owned by the actor)
 	started []task                             // effects that wait for a goroutine (owned by the actor)
+	used    bool                               // something was said or done, so there is something to keep (owned by the actor)
 	aborted bool                               // Strict: the journal failed (owned by the actor)
 	stop    func() bool                        // ends the watch on the caller's context
 }
@@ -256,7 +258,8 @@ func (s *Session) stamp() loop.Stamp {
 }
 
 func (s *Session) do(r loop.Ready) {
-	if s.canWait(r) {
+	s.used = s.used || slices.ContainsFunc(r.Entries, isUse)
+	if s.canWait(r) || !s.used {
 		s.held = append(s.held, r.Entries...)
 	} else if len(r.Entries) > 0 {
 		entries := r.Entries
@@ -472,6 +475,10 @@ func (s *Session) canWait(r loop.Ready) bool {
 	}
 	return true
 }
+
+// isUse reports an entry that is more than the settings and the state of a
+// session: one that was only opened and closed leaves no file.
+func isUse(e loop.Entry) bool { return e.Kind != loop.KindOpen && e.Kind != loop.KindTurn }
 
 // needsSync applies the sync policy to what is about to be written.
 func (s *Session) needsSync(entries []loop.Entry) bool {
