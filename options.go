@@ -22,11 +22,12 @@ type Options struct {
 	// prompt (O-10 to O-14).
 	SystemPrompt *SystemPrompt
 
-	// MaxTurns caps the tool turns of each user turn; nil: no cap; 0: no
-	// tools, just an answer (O-22).
+	// MaxTurns caps the tool turns of each user turn; nil:
+	// $CLAUDE_CODE_MAX_TURNS, else no cap; 0: no tools, just an answer (O-22).
 	MaxTurns *int
-	// MaxBudgetUSD ends the run when the estimated cost reaches it; nil: no
-	// limit (O-23).
+	// MaxBudgetUSD ends the run when the estimated cost of the whole session
+	// reaches it, in US dollars; nil: no limit (O-23). The response that crosses
+	// it is still paid for. It needs a model whose price is in Catalog.
 	MaxBudgetUSD *float64
 	// Model is an alias or an id; "": $ANTHROPIC_MODEL, else the catalog's
 	// default (O-25).
@@ -34,28 +35,36 @@ type Options struct {
 	// Betas are beta headers for the API (O-31).
 	Betas []string
 
-	// Tools limits the built-in tools: nil is all of them, an empty list none
-	// (O-33). It does not touch CustomTools.
+	// Tools limits the built-in tools to those named: nil is all of them, an
+	// empty list none; a name that does not exist is ignored (O-33). It does not
+	// touch CustomTools.
 	Tools []string
 	// CustomTools are tools of your own, see NewTool. Like every tool they
 	// need approval to run: name them in AllowedTools.
 	CustomTools []Tool
-	// AllowedTools are rules that approve calls without asking (O-34).
+	// AllowedTools are rules that approve calls without asking (O-34). A rule is
+	// the name of a tool; one with a specifier, such as "Bash(npm *)", is an
+	// *OptionError until issue B brings it.
 	AllowedTools []string
-	// DisallowedTools are rules that deny calls in every mode (O-35).
+	// DisallowedTools are rules that deny calls in every mode; a tool that is
+	// named here is not offered to the model (O-35).
 	DisallowedTools []string
-	// PermissionMode is ModeDefault when "" (O-37).
+	// PermissionMode is ModeDefault when "" (O-37), and when "auto", which needs
+	// a classifier that does not exist (P-4).
 	PermissionMode PermissionMode
-	// AllowDangerouslySkipPermissions must be set with ModeBypassPermissions (O-38).
+	// AllowDangerouslySkipPermissions must be set with ModeBypassPermissions, at
+	// the start or later (O-38). As root or under sudo the mode is refused all
+	// the same, unless IS_SANDBOX is 1 (O-46).
 	AllowDangerouslySkipPermissions bool
 	// CanUseTool decides on calls that nothing else decided; nil: they are
 	// denied (O-40, O-51). It may wait as long as it needs; its context ends
-	// with the user turn. It may be called from several goroutines.
+	// with the user turn. It is asked about one call at a time.
 	CanUseTool func(context.Context, PermissionRequest) (PermissionAnswer, error)
 
-	// SessionID is the id of the new session, a UUID; "": a random one (O-61).
+	// SessionID is the id of the new session, a UUID that no session in Store
+	// has; "": a random one (O-61).
 	SessionID string
-	// NoSessionPersistence keeps nothing on disk (O-64).
+	// NoSessionPersistence keeps nothing, neither on disk nor in Store (O-64).
 	NoSessionPersistence bool
 	// Store is where sessions are kept; nil: files in the configuration home
 	// (S-9, S-10).
@@ -69,7 +78,8 @@ type Options struct {
 
 	// CWD is the working directory; "": the current one (O-70).
 	CWD string
-	// Env is merged over the inherited environment (O-72).
+	// Env is merged over the inherited environment, for the variables that this
+	// package reads and for the commands that tools run (O-72).
 	Env map[string]string
 	// ReplaceEnv makes Env the whole environment (O-72).
 	ReplaceEnv bool
