@@ -234,3 +234,27 @@ func TestContractBudgetOfAttempts(t *testing.T) {
 		}
 	})
 }
+
+// TestContractAskAbsorbed asks again after a message was absorbed into the
+// first answer's turn: it shares that turn's result and has none of its own.
+func TestContractAskAbsorbed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conform.Covers(t, "L-188", "L-12")
+		_, o := inMemory(t, calls("change a"), agenttest.Text("one"), agenttest.Text("two"))
+		o.CustomTools, o.AllowedTools, o.Steer = napping(), []string{"change"}, true
+		s := start(t, o)
+		go func() {
+			time.Sleep(500 * time.Millisecond)
+			if _, err := s.Send(context.Background(), turnwright.Input{Text: "and this"}); err != nil {
+				t.Error(err)
+			}
+		}()
+		for _, want := range []string{"one", "two"} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			if r, err := s.Ask(ctx, "go"); err != nil || *r.Result != want {
+				t.Errorf("%s: %+v, %v", want, r, err)
+			}
+			cancel()
+		}
+	})
+}

@@ -180,7 +180,7 @@ func napping() []turnwright.Tool {
 // TestContractSourceError yields the error of a source after the turns that
 // were queued before it; an error result does not end the stream.
 func TestContractSourceError(t *testing.T) {
-	conform.Covers(t, "L-187", "L-199", "L-203", "L-205")
+	conform.Covers(t, "L-187", "L-199", "L-203")
 	broken := errors.New("the pipe broke")
 	for _, how := range []string{"error", "panic", "end"} {
 		srv := agenttest.NewServer(t, agenttest.Script(

@@ -182,7 +182,7 @@ func testQueueBytes(t *testing.T) {
 
 // TestControls changes model and mode between the calls of a session.
 func TestControls(t *testing.T) {
-	conform.Covers(t, "O-6", "O-113", "O-118", "L-113", "P-5", "L-187")
+	conform.Covers(t, "O-6", "O-118", "L-113", "P-5", "L-187")
 	srv := agenttest.NewServer(t, agenttest.Respond(func(r *agenttest.Request) agenttest.Step {
 		if strings.Contains(r.UserText(), "note") {
 			return agenttest.Call("note", `{"text":"x"}`)
