@@ -28,7 +28,8 @@ func NewTool[In, Out any](name, description string, fn func(context.Context, In)
 }
 
 // ReadOnly says that the tool changes nothing: it may run beside other
-// read-only calls and again after a crash.
+// read-only calls and again after a crash. It does not allow the tool: name it
+// in Options.AllowedTools.
 func ReadOnly() ToolOption { return tool.ReadOnly() }
 
 // ToolTimeout bounds each call of the tool. A call that takes longer becomes
