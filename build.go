@@ -24,8 +24,9 @@ import (
 	"github.com/turnwright/turnwright/tool"
 )
 
-// compatVersion is what init tells the official clients (W-5, M-16).
-const compatVersion = "2.1.0"
+// CompatVersion is the version of the clients' contract that is kept: what init
+// and --version tell them (W-5, M-16).
+const CompatVersion = "2.1.0"
 
 // Version is the version of this module.
 func Version() string {
@@ -375,7 +376,7 @@ func (o *Options) freeID(cfg *engine.Config) error {
 func (o *Options) initFacts(cfg *engine.Config, keySource string) func() message.Init {
 	return func() message.Init {
 		return message.Init{
-			APIKeySource: keySource, Version: compatVersion, CWD: cfg.Dir, OutputStyle: "default",
+			APIKeySource: keySource, Version: CompatVersion, CWD: cfg.Dir, OutputStyle: "default",
 			Betas: o.Betas, Capabilities: []string{"interrupt_receipt_v1", "interrupt_cancel_queued_v1"},
 		}
 	}

@@ -16,9 +16,6 @@ import (
 	"github.com/turnwright/turnwright"
 )
 
-// compatVersion is the version of the clients' contract that is kept (W-5).
-const compatVersion = "2.1.0"
-
 func main() {
 	// A reader that goes away ends the run in order, with its tools stopped
 	// (K-159), instead of killing the process.
@@ -37,7 +34,7 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "Error: %v\n", err)
 		return 1
 	case f.version:
-		fmt.Fprintf(stdout, "%s (Turnwright %s)\n", compatVersion, turnwright.Version())
+		fmt.Fprintf(stdout, "%s (Turnwright %s)\n", turnwright.CompatVersion, turnwright.Version())
 		return 0
 	case f.help:
 		fmt.Fprint(stdout, usage())
