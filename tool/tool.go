@@ -46,12 +46,22 @@ type Call struct {
 
 // Env is what a call knows of its session.
 type Env struct {
-	Dir       string // the session's working directory, absolute
+	Dir       string   // the session's working directory, absolute
+	Dirs      []string // the additional working directories, absolute (P-96)
 	SessionID string
 	State     *State                                                  // what tools of this session remember
 	Getenv    func(string) string                                     // environment of the session; never nil
 	Environ   func() []string                                         // for processes the tool starts; never nil
 	PutBlob   func(name string, data []byte) (path string, err error) // large outputs; never nil
+
+	// Tasks is told of work that goes on after its call; nil: there must be none.
+	Tasks Tasks
+	// ReadDenied reports whether a deny rule covers reading a file (T-65, T-71,
+	// T-95); nil: none does. The path is absolute.
+	ReadDenied func(path string) bool
+	// NeedsRead reports whether a file must have been read before it may be
+	// edited or overwritten (T-64); nil: every file must. The path is absolute.
+	NeedsRead func(path string) bool
 }
 
 // Result is what a call returns.
