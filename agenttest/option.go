@@ -20,6 +20,7 @@ type config struct {
 	strictEcho    bool
 	memory        bool
 	keep          int // requests to keep, -1: all
+	room          int // bytes of bodies that are kept then
 	problems      []error
 }
 
@@ -49,7 +50,7 @@ func ExpectInvalid() Option { return setting(func(c *config) { c.expectInvalid =
 func StrictEcho() Option { return setting(func(c *config) { c.strictEcho = true }) }
 
 // KeepRequests limits the record to the newest n requests; 0 keeps none.
-// Without it all are kept.
+// Without it all are kept, up to a gigabyte: a run that goes on then is refused.
 func KeepRequests(n int) Option { return setting(func(c *config) { c.keep = max(n, 0) }) }
 
 // InMemory serves over in-process pipes instead of a socket: only Client

@@ -38,7 +38,13 @@ type Server struct {
 
 	mu       sync.Mutex
 	requests []*Request
+	recorded int // bytes of the bodies in requests
 }
+
+// recordLimit is how many bytes of bodies are kept without KeepRequests. Each
+// request repeats the whole conversation, so a run without an end would fill
+// the memory of the machine in less than a minute.
+const recordLimit = 1 << 30
 
 // NewServer starts a server that the test closes at its end. Its arguments are
 // sources, steps (each a source that answers once) and settings, in any order:
@@ -65,7 +71,7 @@ func Start(options ...Option) (*Server, error) { return start(nil, options) }
 func start(t TB, options []Option) (*Server, error) {
 	s := &Server{closed: make(chan struct{})}
 	s.config.t = t
-	s.config.keep = -1
+	s.config.keep, s.config.room = -1, recordLimit
 	for _, o := range options {
 		if o != nil {
 			o.apply(&s.config)
@@ -183,7 +189,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	r := &Request{Number: int(s.count.Add(1)), Time: time.Now(), Path: req.URL.Path, Header: req.Header, Body: body}
 	r.Err = s.validate(r)
-	s.record(r)
+	if !s.record(r) {
+		s.problem("request %d was refused: the requests recorded so far fill %d bytes; does the script ever end? A long run needs KeepRequests", r.Number, s.config.room)
+		s.fail(w, &apiError{"invalid_request_error", "agenttest: the record is full"}, http.StatusBadRequest)
+		return
+	}
 	s.respond(w, req, r)
 }
 
@@ -212,16 +222,22 @@ func (s *Server) validate(r *Request) error {
 	return nil
 }
 
-func (s *Server) record(r *Request) {
+// record keeps r and reports whether there was room for it.
+func (s *Server) record(r *Request) bool {
 	if s.config.keep == 0 {
-		return
+		return true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.config.keep < 0 && s.recorded+len(r.Body) > s.config.room {
+		return false
+	}
+	s.recorded += len(r.Body)
 	s.requests = append(s.requests, r)
 	if n := s.config.keep; n > 0 && len(s.requests) > n {
 		s.requests = slices.Delete(s.requests, 0, len(s.requests)-n)
 	}
+	return true
 }
 
 func (s *Server) respond(w http.ResponseWriter, req *http.Request, r *Request) {

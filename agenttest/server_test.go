@@ -526,3 +526,28 @@ func TestInMemoryFakeTime(t *testing.T) {
 		}
 	})
 }
+
+// A run without an end must not fill the memory: the record has a bound.
+func TestRecordIsBounded(t *testing.T) {
+	s, err := Start(Forever(Text("again")), setting(func(c *config) { c.room = 1000 }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	body := streaming(conv(hello), bashDef)
+	for range 1000 {
+		if r := post(t, s, body); r.status != http.StatusOK {
+			if r.status != http.StatusBadRequest || !strings.Contains(r.body, "record is full") {
+				t.Errorf("status %d: %s", r.status, r.body)
+			}
+			if err := s.Problems(); err == nil || !strings.Contains(err.Error(), "KeepRequests") {
+				t.Errorf("problems: %v", err)
+			}
+			if n := s.Count(); n != len(s.Requests())+1 {
+				t.Errorf("%d requests, %d recorded", n, len(s.Requests()))
+			}
+			return
+		}
+	}
+	t.Error("nothing bounds the record")
+}
