@@ -150,7 +150,8 @@ func (s *Session) settle(m Message) (answered string) {
 	defer s.mu.Unlock()
 	switch m := m.(type) {
 	case *ResultMessage:
-		if len(s.pending) > 0 {
+		injected := m.Origin != nil && m.Origin.Kind == message.OriginTaskNotification
+		if len(s.pending) > 0 && !injected {
 			answered = s.pending[0]
 			s.pending = s.pending[1:]
 		}

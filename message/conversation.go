@@ -94,7 +94,8 @@ func (m *Assistant) ToolUses() []ToolUse {
 // Text returns the content's text: the string, or the text blocks joined.
 func (m *User) Text() string { return m.Message.Content.Text() }
 
-// ToolResults returns the tool_result blocks in order; nil for user input.
+// ToolResults returns the tool_result blocks in order, those of refused and
+// failed calls included; nil for user input.
 func (m *User) ToolResults() []ToolResult {
 	var results []ToolResult
 	for _, b := range m.Message.Content.blocks {

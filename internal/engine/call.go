@@ -308,7 +308,7 @@ func callSafely(ctx context.Context, t tool.Tool, spec tool.Spec, call *tool.Cal
 // env is what calls of this session know of it.
 func (s *Session) env() *tool.Env {
 	return &tool.Env{
-		Dir: s.cfg.Dir, SessionID: s.cfg.Loop.SessionID, State: s.state,
+		Dir: s.cfg.Dir, SessionID: s.cfg.Loop.SessionID, State: s.state, Tasks: s.tasks,
 		Getenv: s.cfg.Getenv, Environ: s.cfg.Environ,
 		PutBlob: func(name string, data []byte) (string, error) { return s.jour.blob(s.base, name, data) },
 	}

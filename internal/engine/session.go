@@ -45,9 +45,16 @@ type Session struct {
 	used    bool                               // something was said or done, so there is something to keep (owned by the actor)
 	aborted bool                               // Strict: the journal failed (owned by the actor)
 	stop    func() bool                        // ends the watch on the caller's context
+
+	tasks       *tasks
+	inputEnded  bool        // nothing more will be sent (s.mu)
+	drained     bool        // the machine was told so (s.mu)
+	grace       *time.Timer // waits for background tasks; nil: nothing to wait for (s.mu)
+	toolsClosed func() error
 }
 
-// posted is an event in the mailbox; effect is set for outcomes.
+// posted is an event in the mailbox; effect is set for outcomes. Without an
+// event it only wakes the actor.
 type posted struct {
 	effect loop.Effect
 	ev     loop.Event
@@ -68,6 +75,8 @@ func New(ctx context.Context, cfg Config) *Session {
 		over:    make(chan struct{}),
 		running: map[loop.Effect]context.CancelFunc{},
 	}
+	s.tasks = &tasks{s: s}
+	s.toolsClosed = sync.OnceValue(s.closeEach)
 	s.base, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.jour = newJournalWriter(&s.cfg)
 	s.inbox = append(s.inbox, posted{ev: loop.Configure{Model: cfg.ModelName, Mode: string(cfg.Mode)}})
@@ -115,6 +124,11 @@ func (s *Session) act(stay bool) (next *task) {
 		batch := s.inbox
 		s.inbox = nil
 		if len(batch) == 0 {
+			if end := s.drain(); end != nil {
+				s.mu.Unlock()
+				s.step(posted{ev: end})
+				continue
+			}
 			if n := len(s.started); stay && n > 0 {
 				next = &s.started[n-1]
 				s.spawn(s.started[:n-1])
@@ -241,6 +255,9 @@ func (s *Session) crashed() {
 // step feeds one event to the machine and does what it owes, in order: write,
 // emit, reply, work.
 func (s *Session) step(p posted) {
+	if p.ev == nil {
+		return
+	}
 	if p.effect != (loop.Effect{}) {
 		cancel, ok := s.running[p.effect]
 		if !ok {
@@ -363,8 +380,19 @@ func safely(t *task) (ev loop.Event) {
 func (s *Session) Send(in loop.Input) error { return s.post(loop.Send{Input: in}) }
 
 // EndInput says that nothing more will be sent: the session closes itself when
-// what was sent is done.
-func (s *Session) EndInput() error { return s.post(loop.EndInput{}) }
+// what was sent is done and background tasks have ended or had their grace
+// time.
+func (s *Session) EndInput() error {
+	s.mu.Lock()
+	ended := s.ended
+	s.inputEnded = true
+	s.mu.Unlock()
+	if ended {
+		return ErrClosed
+	}
+	s.look()
+	return nil
+}
 
 // NewID returns a random UUID in text form.
 func NewID() string { return uuidText(newUUID()) }
@@ -420,10 +448,14 @@ func (s *Session) Abandon() { s.out.abandon() }
 // its context is given up after a second.
 func (s *Session) Close() error {
 	s.stop()
+	s.tasks.close()
 	_ = s.post(loop.Close{})
 	<-s.over
 	s.cancel()
-	err := s.jour.close()
+	return errors.Join(s.jour.close(), s.closeTools())
+}
+
+func (s *Session) closeEach() (err error) {
 	for _, name := range s.cfg.Tools.Names() {
 		if t, _, _ := s.cfg.Tools.Get(name); t != nil {
 			if c, ok := t.(tool.Closer); ok {

@@ -213,15 +213,17 @@ func (s *step) next() {
 	}
 }
 
-// putPrompt stores a user message as history and, with replay on, shows it.
+// putPrompt stores a user message as history. With replay on it is shown; the
+// notification of a task always is, since nobody outside has sent it (T-139).
 func (s *step) putPrompt(in Input, content message.Content) {
 	s.put(Entry{Kind: KindUser, UUID: in.ID, User: &UserEntry{
 		Content: content, Origin: in.Origin, Synthetic: in.Synthetic,
 	}})
-	if s.cfg.Replay {
+	injected := in.Origin != nil && in.Origin.Kind == message.OriginTaskNotification
+	if s.cfg.Replay || injected {
 		s.emit(&message.User{
 			Message:  message.UserBody{Role: message.RoleUser, Content: in.Content},
-			IsReplay: true, IsSynthetic: in.Synthetic, Origin: in.Origin,
+			IsReplay: !injected, IsSynthetic: in.Synthetic, Origin: in.Origin,
 			Header: message.Header{UUID: in.ID},
 		})
 	}
