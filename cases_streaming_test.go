@@ -20,8 +20,8 @@ import (
 
 // A call that was complete when the connection was lost runs once, and the
 // turn goes on from its result (L-94 decides the case this way): the same
-// request is never made again. When that happens with every response, each
-// call is a new one and the cap of turns bounds them.
+// request is never made again. When that happens with every response, the call
+// is run once, and five responses in a row are the end.
 func TestCase159(t *testing.T) {
 	conform.Covers(t, "B-159", "L-93", "L-94")
 	cut := agenttest.CutAfterEvent(agenttest.Call("Bash", `{"command":"echo x >> log"}`), agenttest.AfterBlocks(1))
@@ -37,10 +37,10 @@ func TestCase159(t *testing.T) {
 	}
 	srv = agenttest.NewServer(t, agenttest.Forever(cut))
 	o = base(t, srv)
-	o.AllowedTools, o.MaxTurns = []string{"Bash"}, new(3)
+	o.AllowedTools = []string{"Bash"}
 	out := query(t, "go", o)
-	if out.result.Subtype != turnwright.ErrorMaxTurns || lines(o) != 3 || srv.Count() != 4 {
-		t.Errorf("%s, %d lines", out.shape(), lines(o))
+	if r := out.result; !r.IsError || r.TerminalReason != message.TerminalAPIError || lines(o) != 1 || srv.Count() != 5 {
+		t.Errorf("%s, terminal reason %s, %d lines, %d requests", out.shape(), r.TerminalReason, lines(o), srv.Count())
 	}
 	for i, r := range srv.Requests() {
 		if r.Turn() != i {

@@ -22,6 +22,7 @@ const (
 	maxContinuations = 3  // L-73
 	maxPauses        = 10 // L-78
 	maxMalformed     = 3  // L-138
+	maxBroken        = 5  // L-94
 	maxCompactFails  = 3  // L-178
 	maxRefills       = 3  // L-179
 	defaultWidth     = 10

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 
@@ -10,6 +11,7 @@ import (
 // Texts that go to the model when the loop asks it to go on.
 const (
 	continueText = "Your reply was cut off at the output limit. Go on exactly where it stopped, without repeating anything."
+	repeatedText = "Not executed: the response before this one broke off as well and made the same call, which was executed; its result stands above."
 	schemaText   = "Answer by calling the StructuredOutput tool with a value that fits its schema."
 )
 
@@ -56,6 +58,9 @@ func (s *step) response(e Response) {
 		s.end(s.brokenEnding(e))
 	case whole > 0 && s.cfg.MaxTurns != nil && s.turn.ToolTurns >= *s.cfg.MaxTurns:
 		s.end(s.maxTurnsEnding())
+	case e.Broken != nil && s.turn.Broken+1 >= maxBroken:
+		s.refuse("the connection broke off in " + strconv.Itoa(maxBroken) + " responses in a row.")
+		s.end(s.brokenEnding(e))
 	case faulty == len(s.calls) && s.turn.Malformed+1 >= maxMalformed:
 		s.answerFaults()
 		s.end(s.malformedEnding())
@@ -63,6 +68,10 @@ func (s *step) response(e Response) {
 		s.setTurn(func(t *Turn) {
 			t.State, t.Await = Tools, ""
 			t.Counts = whole > 0
+			t.Broken++
+			if e.Broken == nil {
+				t.Broken = 0
+			}
 			t.Malformed++
 			if faulty < len(s.calls) {
 				t.Malformed = 0
@@ -86,6 +95,7 @@ func (s *step) putResponse(e Response) {
 		msg.StopReason = &e.Stop
 	}
 	uuid := s.newID()
+	before := s.lastUses(e)
 	if len(e.Blocks) > 0 {
 		s.put(Entry{Kind: KindAssistant, UUID: uuid, Assistant: &AssistantEntry{Message: msg, Aborted: e.Aborted}})
 	}
@@ -97,6 +107,9 @@ func (s *step) putResponse(e Response) {
 			}
 			c.Key = strconv.FormatInt(s.turn.Seq, 10) + "." + strconv.Itoa(i)
 			c.Status, c.Valid, c.Final = Queued, false, nil
+			if c.Fault == FaultNone && !c.Repeatable && isRepeated(c, e.Blocks, before) {
+				c.Fault, c.FaultText = FaultRepeated, repeatedText
+			}
 			calls = append(calls, c)
 		}
 		s.put(Entry{Kind: KindCall, Call: &CallEntry{Op: CallsRequested, Calls: calls}})
@@ -104,6 +117,45 @@ func (s *step) putResponse(e Response) {
 	if len(e.Blocks) > 0 || !e.Aborted && e.Broken == nil {
 		s.emit(&message.Assistant{Message: msg, Aborted: e.Aborted, Header: message.Header{UUID: uuid}})
 	}
+}
+
+// lastUses are the calls of the response before a broken one, when that broke
+// off too. Whoever repeats a response because its connection was lost must not
+// have the same change made twice (case B-159).
+func (s *step) lastUses(e Response) (uses []message.ToolUse) {
+	if e.Broken == nil || s.turn.Broken == 0 {
+		return nil
+	}
+	items := s.hist.Items()
+	for i := len(items) - 1; i >= 0; i-- {
+		if items[i].Role != message.RoleAssistant {
+			continue
+		}
+		for _, b := range items[i].Blocks {
+			if u, ok := b.ToolUse(); ok {
+				uses = append(uses, u)
+			}
+		}
+		break
+	}
+	return uses
+}
+
+// isRepeated reports whether one of before is the call c of the response with
+// these blocks: the same tool with the same input.
+func isRepeated(c Call, blocks []message.Block, before []message.ToolUse) bool {
+	if len(before) == 0 {
+		return false
+	}
+	for _, b := range blocks {
+		u, ok := b.ToolUse()
+		if ok && u.ID == c.ID {
+			return slices.ContainsFunc(before, func(o message.ToolUse) bool {
+				return o.Name == u.Name && bytes.Equal(o.Input, u.Input)
+			})
+		}
+	}
+	return false
 }
 
 // account adds a response to the user turn's figures. The response that
@@ -147,7 +199,7 @@ func (s *step) account(t *Turn, e Response) {
 // turn, or one of the reasons to go on in it.
 func (s *step) noCalls(e Response) {
 	t := s.turn
-	t.Malformed = 0
+	t.Malformed, t.Broken = 0, 0
 	t.Text += e.Text
 	switch {
 	case e.Broken != nil:

@@ -31,6 +31,7 @@ const (
 	FaultUnknown   Fault = "unknown"   // no tool of that name (T-16)
 	FaultMalformed Fault = "malformed" // the input is not a JSON object (L-138)
 	FaultCut       Fault = "cut"       // cut off by max_tokens (L-75)
+	FaultRepeated  Fault = "repeated"  // the response before broke off too, and made the same call (L-94)
 )
 
 // CallStatus is where a call stands.
@@ -78,6 +79,7 @@ type Turn struct {
 	Continues    int  `json:"continues,omitempty"`
 	Pauses       int  `json:"pauses,omitempty"`
 	Malformed    int  `json:"malformed,omitempty"`
+	Broken       int  `json:"broken,omitempty"` // responses in a row that broke off after a complete call
 	StopBlocks   int  `json:"stopBlocks,omitempty"`
 	Attempts     int  `json:"attempts,omitempty"` // failed structured output attempts
 	CompactFails int  `json:"compactFails,omitempty"`
