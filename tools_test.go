@@ -12,6 +12,7 @@ import (
 	"github.com/turnwright/turnwright"
 	"github.com/turnwright/turnwright/agenttest"
 	"github.com/turnwright/turnwright/internal/conform"
+	"github.com/turnwright/turnwright/tool"
 )
 
 // track records how calls of its two tools overlap: "look" is read-only and
@@ -279,5 +280,35 @@ func TestCustomTool(t *testing.T) {
 	}
 	if res[1].IsError || res[1].Text != `{"sum":5}` {
 		t.Errorf("a plain value: %+v", res[1])
+	}
+}
+
+// panicky is a tool without the help of NewTool.
+type panicky struct{}
+
+func (panicky) Spec() tool.Spec { return tool.Spec{Name: "panicky"} }
+
+func (panicky) Call(context.Context, *tool.Call) (*turnwright.ToolResult, error) {
+	panic("out of cheese")
+}
+
+// A panic of a tool that somebody wrote by hand is told like any other failure
+// of it, with the tool's name, and the run goes on.
+func TestPanicOfABareTool(t *testing.T) {
+	conform.Covers(t, "L-137", "T-182")
+	srv := agenttest.NewServer(t, agenttest.Script(agenttest.Call("panicky", `{}`), agenttest.Text("I see.")))
+	o := base(t, srv)
+	o.CustomTools, o.AllowedTools = []turnwright.Tool{panicky{}}, []string{"panicky"}
+	out := query(t, "go", o)
+	if out.result.Subtype != turnwright.Success {
+		t.Fatal(out.shape())
+	}
+	for _, m := range out.messages {
+		if u, ok := m.(*turnwright.UserMessage); ok {
+			r := u.ToolResults()[0]
+			if want := (&tool.PanicError{Tool: "panicky", Value: "out of cheese"}).Error(); !r.IsError || r.Content.Text() != want {
+				t.Errorf("got %q, want %q", r.Content.Text(), want)
+			}
+		}
 	}
 }
