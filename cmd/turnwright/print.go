@@ -73,7 +73,8 @@ func runPrint(f *flags, stdin *os.File, stdout, stderr io.Writer) int {
 // errReaderGone tells that nobody reads the output any more (K-159).
 var errReaderGone = errors.New("the reader of the output is gone")
 
-// printRun sends the prompt and prints the stream up to its result.
+// printRun sends the prompt and prints the stream, or in json format its last
+// result.
 func printRun(s *turnwright.Session, prompt, format string, stdout io.Writer, ending *atomic.Bool) (res *turnwright.ResultMessage, err error) {
 	ctx := context.Background()
 	if _, err := s.Send(ctx, turnwright.Input{Text: prompt}); err != nil {
@@ -91,11 +92,15 @@ func printRun(s *turnwright.Session, prompt, format string, stdout io.Writer, en
 		if isResult {
 			res = r
 		}
-		if format == "stream-json" || format == "json" && isResult {
+		if format == "stream-json" {
 			if err := writeLine(stdout, m); err != nil {
 				return res, err
 			}
 		}
+	}
+	// The end of a background task leads to a result more: the last one counts.
+	if format == "json" && res != nil {
+		return res, writeLine(stdout, res)
 	}
 	return res, nil
 }
