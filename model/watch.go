@@ -2,18 +2,27 @@ package model
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
 // watch ends an attempt that takes too long. Its methods are called from the
-// goroutine of the attempt; the timers call cancel from their own.
+// goroutine of the attempt. It has one timer, which is not set anew for each
+// event: when it fires it looks what happened meanwhile. A timer that is set
+// costs more than an event, since it may wake a sleeping thread.
 type watch struct {
-	timeout *time.Timer // nil: no limit or the response has begun
-	idle    *time.Timer // nil: off
-	limit   time.Duration
-	begun   bool      // message_start came
+	cancel context.CancelCauseFunc
+	limit  time.Duration // between events, ≤ 0: none
+
+	mu      sync.Mutex
+	timer   *time.Timer
+	at      time.Time // when the timer fires
+	timeout time.Time // when the attempt ends if no response has begun, zero: no limit
+	idle    time.Time // when silence ends the attempt, zero: no limit
+	paused  bool      // an event is being handed on: idle does not count
 	last    time.Time // when the last event came that was no ping
-	due     time.Time // when the idle clock ends the attempt
+	begun   bool      // message_start came
+	stopped bool
 }
 
 func startWatch(o CallOptions, cancel context.CancelCauseFunc) *watch {
@@ -24,9 +33,9 @@ func startWatch(o CallOptions, cancel context.CancelCauseFunc) *watch {
 	if idle == 0 {
 		idle = DefaultIdle
 	}
-	w := &watch{limit: idle, last: time.Now()}
+	w := &watch{cancel: cancel, limit: idle, last: time.Now()}
 	if timeout > 0 {
-		w.timeout = time.AfterFunc(timeout, func() { cancel(errTimeout) })
+		w.timeout = w.last.Add(timeout)
 	}
 	if idle > 0 {
 		first := idle
@@ -34,51 +43,88 @@ func startWatch(o CallOptions, cancel context.CancelCauseFunc) *watch {
 			// Whoever allows a slow server more time to begin means it.
 			first = o.Timeout + idle
 		}
-		w.due = w.last.Add(first)
-		w.idle = time.AfterFunc(first, func() { cancel(errIdle) })
+		w.idle = w.last.Add(first)
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.set(w.last)
 	return w
+}
+
+// set makes the timer fire when the next limit is reached. An earlier time to
+// fire at is left alone. It needs w.mu.
+func (w *watch) set(now time.Time) {
+	next := w.timeout
+	if !w.idle.IsZero() && !w.paused && (next.IsZero() || w.idle.Before(next)) {
+		next = w.idle
+	}
+	switch {
+	case next.IsZero() || !w.at.IsZero() && !next.Before(w.at):
+		return
+	case w.timer == nil:
+		w.timer = time.AfterFunc(next.Sub(now), w.fire)
+	default:
+		w.timer.Reset(max(next.Sub(now), 0))
+	}
+	w.at = next
+}
+
+func (w *watch) fire() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	switch {
+	case w.stopped:
+	case !w.timeout.IsZero() && !now.Before(w.timeout):
+		w.cancel(errTimeout)
+	case !w.idle.IsZero() && !w.paused && !now.Before(w.idle):
+		w.cancel(errIdle)
+	default:
+		w.at = time.Time{}
+		w.set(now)
+	}
 }
 
 // pause stops the idle clock while an event is being handed on.
 func (w *watch) pause(typ string) {
-	if w.idle != nil {
-		w.idle.Stop()
-	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.paused = true
 	if typ == "message_start" {
 		w.begun = true
-		if w.timeout != nil {
-			w.timeout.Stop()
-			w.timeout = nil
-		}
+		w.timeout = time.Time{}
 	}
 }
 
 // resume starts the idle clock again after the event.
 func (w *watch) resume(typ string) {
-	if w.idle == nil {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.paused = false
+	if w.idle.IsZero() {
 		return
 	}
 	now := time.Now()
 	switch {
 	case typ != "ping":
-		w.last, w.due = now, now.Add(w.limit)
+		w.last, w.idle = now, now.Add(w.limit)
 	case w.begun:
 		// A server that thinks in silence may ping, but a dead upstream must
 		// not hide for ever behind a proxy that does (B-168).
-		w.due = now.Add(w.limit)
-		if most := w.last.Add(2 * w.limit); most.Before(w.due) {
-			w.due = most
+		w.idle = now.Add(w.limit)
+		if most := w.last.Add(2 * w.limit); most.Before(w.idle) {
+			w.idle = most
 		}
 	}
-	w.idle.Reset(max(w.due.Sub(now), 0))
+	w.set(now)
 }
 
+// stop ends the watch: nothing is cancelled after it returns.
 func (w *watch) stop() {
-	if w.timeout != nil {
-		w.timeout.Stop()
-	}
-	if w.idle != nil {
-		w.idle.Stop()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopped = true
+	if w.timer != nil {
+		w.timer.Stop()
 	}
 }

@@ -262,7 +262,21 @@ func (p parts) size() (n int64) {
 	return n
 }
 
-func (p parts) reader() io.ReadCloser { return &partsReader{left: p} }
+// reader reads p. A body that fits in the transport's buffer is copied into
+// one piece, because net/http sends headers and body with one write only when
+// it knows the reader's type.
+func (p parts) reader() io.ReadCloser {
+	const one = writeBuffer - 1<<10 // less some room for the headers
+	n := p.size()
+	if n > one {
+		return &partsReader{left: p}
+	}
+	b := make([]byte, 0, n)
+	for _, part := range p {
+		b = append(b, part...)
+	}
+	return io.NopCloser(bytes.NewReader(b))
+}
 
 // partsReader reads parts in order. Its Close is without effect.
 type partsReader struct {

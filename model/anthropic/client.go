@@ -214,6 +214,7 @@ type stream struct {
 	on    func(model.Event)
 	grace func(time.Duration) *time.Timer // ends the request after a while
 	timer *time.Timer
+	due   time.Duration // the grace that begins with the next read, 0: none
 	tail  time.Duration
 }
 
@@ -238,7 +239,8 @@ func (s *stream) read(answer *http.Response) error {
 }
 
 func (s *stream) readEvents(body io.Reader) error {
-	sc := newSSEScanner(body)
+	sc := newSSEScanner(&graceReader{r: body, s: s})
+	defer sc.free()
 	for !s.asm.stopped {
 		f, err := sc.next()
 		if err == nil {
@@ -290,11 +292,27 @@ func (s *stream) use(f frame) error {
 	return nil
 }
 
+// setGrace limits how long the rest of the body may take. The clock is started
+// by the next read and not here: mostly there is none, because the end came
+// with the last event, and a new timer wakes a sleeping thread.
 func (s *stream) setGrace(d time.Duration) {
-	if s.timer != nil {
-		s.timer.Stop()
+	s.due = d
+}
+
+// graceReader reads the body and starts the clock of its grace time.
+type graceReader struct {
+	r io.Reader
+	s *stream
+}
+
+func (g *graceReader) Read(b []byte) (int, error) {
+	if s := g.s; s.due != 0 {
+		if s.timer != nil {
+			s.timer.Stop()
+		}
+		s.timer, s.due = s.grace(s.due), 0
 	}
-	s.timer = s.grace(d)
+	return g.r.Read(b)
 }
 
 // withoutURL returns the cause inside a *url.Error: the URL says nothing that

@@ -26,7 +26,10 @@ const (
 // content type decides when it says events; gateways often lose it, so that
 // otherwise the first bytes do.
 func sniff(answer *http.Response) (io.Reader, form, error) {
-	typ, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	typ := answer.Header.Get("Content-Type")
+	if typ != "text/event-stream" { // which is usual and needs no parser
+		typ, _, _ = mime.ParseMediaType(typ)
+	}
 	if typ == "text/event-stream" {
 		return answer.Body, formEvents, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // maxEventSize bounds one server-sent event, in bytes (B-161). The API's
@@ -27,6 +28,7 @@ type sseScanner struct {
 	r     io.Reader
 	limit int
 
+	pooled     *[bufferSize]byte
 	buf        []byte // what was read and not yet used is buf[start:end]
 	start, end int
 	skipLF     bool   // the last line ended in CR: a LF now belongs to it
@@ -39,8 +41,22 @@ type sseScanner struct {
 	hasData bool
 }
 
+// bufferSize is how much is read at once, until lines turn out to be long.
+const bufferSize = 16 << 10
+
+// buffers holds read buffers between answers. What leaves the scanner is never
+// a part of one.
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+
 func newSSEScanner(r io.Reader) *sseScanner {
-	return &sseScanner{r: r, limit: maxEventSize, buf: make([]byte, 16<<10)}
+	b := buffers.Get().(*[bufferSize]byte)
+	return &sseScanner{r: r, limit: maxEventSize, pooled: b, buf: b[:]}
+}
+
+// free gives the buffer back. The scanner is at its end then.
+func (s *sseScanner) free() {
+	buffers.Put(s.pooled)
+	s.pooled, s.buf, s.start, s.end, s.err = nil, nil, 0, 0, io.EOF
 }
 
 // next returns the next event, io.EOF after the last, or the reader's error.
@@ -82,7 +98,7 @@ func (s *sseScanner) field(line []byte, owned bool) error {
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(key) {
 	case "event":
-		s.name = string(value)
+		s.name = eventName(value)
 	case "data":
 		switch {
 		case s.hasData:
@@ -98,6 +114,27 @@ func (s *sseScanner) field(line []byte, owned bool) error {
 		s.hasData = true
 	}
 	return nil // comments, id, retry and unknown fields are of no use here
+}
+
+// eventName returns b as a string; that of a usual event costs no memory.
+func eventName(b []byte) string {
+	switch string(b) {
+	case "content_block_delta":
+		return "content_block_delta"
+	case "content_block_start":
+		return "content_block_start"
+	case "content_block_stop":
+		return "content_block_stop"
+	case "message_start":
+		return "message_start"
+	case "message_delta":
+		return "message_delta"
+	case "message_stop":
+		return "message_stop"
+	case "ping":
+		return "ping"
+	}
+	return string(b)
 }
 
 // readLine returns the next line without its end. At the end of the stream it

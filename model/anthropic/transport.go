@@ -74,6 +74,10 @@ func transportFor(caFile string) (*http.Transport, error) {
 	return t, nil
 }
 
+// writeBuffer is the transport's buffer, in bytes: a TLS record. Idle
+// connections keep it.
+const writeBuffer = 16 << 10
+
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment, // K-250
@@ -85,8 +89,8 @@ func newTransport() *http.Transport {
 		MaxIdleConnsPerHost:   maxConnections,
 		IdleConnTimeout:       60 * time.Second,
 		ExpectContinueTimeout: time.Second,
-		DisableCompression:    true,     // a compressed stream of events comes in lumps
-		WriteBufferSize:       16 << 10, // a TLS record; idle connections keep it
+		DisableCompression:    true, // a compressed stream of events comes in lumps
+		WriteBufferSize:       writeBuffer,
 	}
 }
 
