@@ -3,10 +3,11 @@ package message
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
+
+	"github.com/turnwright/turnwright/internal/rawjson"
 )
 
 var (
@@ -59,10 +60,10 @@ func Append(dst []byte, m Message) ([]byte, error) {
 	if dst == nil {
 		dst = make([]byte, 0, sizeHint(m))
 	}
-	dst = appendString(append(dst, `{"type":`...), typ)
+	dst = rawjson.AppendString(append(dst, `{"type":`...), typ)
 	written := headKeys[:1]
 	if subtype != "" || typ == "result" {
-		dst = appendString(append(dst, `,"subtype":`...), subtype)
+		dst = rawjson.AppendString(append(dst, `,"subtype":`...), subtype)
 		written = headKeys[:]
 	}
 	dst, ferr := appendMembers(dst, v.Elem(), orig, written)
@@ -102,7 +103,7 @@ func sizeHint(m Message) int {
 // written stand in dst already.
 func appendMembers(dst []byte, v reflect.Value, orig []byte, written []string) ([]byte, *fieldError) {
 	p := planOf(v.Type())
-	if !isObject(orig) {
+	if !rawjson.IsObject(orig) {
 		orig = nil
 	}
 	var rules ruler
@@ -132,7 +133,7 @@ func appendMembers(dst []byte, v reflect.Value, orig []byte, written []string) (
 			fv = reflect.New(fv.Type().Elem()).Elem()
 		}
 		if f.fallback != "" && fv.Len() == 0 {
-			dst = appendString(dst, f.fallback)
+			dst = rawjson.AppendString(dst, f.fallback)
 			continue
 		}
 		if f.object && fv.Len() == 0 {
@@ -141,7 +142,7 @@ func appendMembers(dst []byte, v reflect.Value, orig []byte, written []string) (
 		}
 		var from []byte
 		if orig != nil {
-			from = member(orig, f.name)
+			from = rawjson.Member(orig, f.name)
 		}
 		var err *fieldError
 		if dst, err = appendValue(dst, fv, from); err != nil {
@@ -151,7 +152,8 @@ func appendMembers(dst []byte, v reflect.Value, orig []byte, written []string) (
 	if orig == nil {
 		return dst, nil
 	}
-	for k, raw := range members(orig) {
+	for key, raw := range rawjson.Members(orig) {
+		k := string(key)
 		if _, known := p.byName[k]; known || slices.Contains(written, k) {
 			continue
 		}
@@ -159,7 +161,7 @@ func appendMembers(dst []byte, v reflect.Value, orig []byte, written []string) (
 			dst = append(dst, ',')
 		}
 		comma = true
-		dst = append(appendString(dst, k), ':')
+		dst = append(rawjson.AppendString(dst, k), ':')
 		var err error
 		if dst, err = appendCanonical(dst, raw); err != nil {
 			return dst, fault(raw, err).in("." + k)
@@ -191,13 +193,13 @@ func appendValue(dst []byte, v reflect.Value, from []byte) ([]byte, *fieldError)
 	}
 	switch v.Kind() {
 	case reflect.String:
-		return appendString(dst, v.String()), nil
+		return rawjson.AppendString(dst, v.String()), nil
 	case reflect.Bool:
 		return strconv.AppendBool(dst, v.Bool()), nil
 	case reflect.Int, reflect.Int64:
 		return strconv.AppendInt(dst, v.Int(), 10), nil
 	case reflect.Float64:
-		dst, ok := appendFloat(dst, v.Float())
+		dst, ok := rawjson.AppendFloat(dst, v.Float())
 		if !ok {
 			return dst, fault(nil, errNotFinite)
 		}
@@ -245,7 +247,7 @@ func originsOf(v reflect.Value, from []byte) func(int) []byte {
 	if len(from) == 0 || from[0] != '[' || v.Type().Elem().Kind() != reflect.Struct {
 		return none
 	}
-	old := slices.Collect(elements(from))
+	old := slices.Collect(rawjson.Elements(from))
 	if len(old) == v.Len() {
 		return func(i int) []byte { return old[i] }
 	}
@@ -267,8 +269,10 @@ func originsOf(v reflect.Value, from []byte) func(int) []byte {
 // appendMap appends a map with string keys, sorted.
 func appendMap(dst []byte, v reflect.Value, from []byte) ([]byte, *fieldError) {
 	old := map[string][]byte{}
-	if isObject(from) {
-		old = maps.Collect(members(from))
+	if rawjson.IsObject(from) {
+		for k, raw := range rawjson.Members(from) {
+			old[string(k)] = raw
+		}
 	}
 	keys := make([]string, 0, v.Len())
 	for _, k := range v.MapKeys() {
@@ -281,7 +285,7 @@ func appendMap(dst []byte, v reflect.Value, from []byte) ([]byte, *fieldError) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(appendString(dst, k), ':')
+		dst = append(rawjson.AppendString(dst, k), ':')
 		elem.Set(v.MapIndex(reflect.ValueOf(k)))
 		var err *fieldError
 		if dst, err = appendValue(dst, elem, old[k]); err != nil {
@@ -316,7 +320,7 @@ func appendBlocks(dst []byte, blocks []Block) ([]byte, *fieldError) {
 // message must have some.
 func appendContent(dst []byte, c *Content) ([]byte, *fieldError) {
 	if c.isText {
-		return appendString(dst, c.text), nil
+		return rawjson.AppendString(dst, c.text), nil
 	}
 	return appendBlocks(dst, c.blocks)
 }

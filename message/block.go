@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+
+	"github.com/turnwright/turnwright/internal/rawjson"
 )
 
 // Role is the author of an API message.
@@ -76,12 +78,12 @@ func ParseBlock(raw []byte) (Block, error) {
 	if err != nil {
 		return Block{}, fmt.Errorf("content block: %w: %.60q", err, raw)
 	}
-	if !isObject(c) {
+	if !rawjson.IsObject(c) {
 		return Block{}, fmt.Errorf("content block: %w: %.60q", ErrNotObject, raw)
 	}
 	typ := ""
-	if t := member(c, "type"); len(t) > 0 && t[0] == '"' {
-		typ = unquote(t)
+	if t := rawjson.Member(c, "type"); len(t) > 0 && t[0] == '"' {
+		typ = rawjson.Unquote(t)
 	}
 	if typ == "" {
 		return Block{}, fmt.Errorf("content block: %w: %.60q", ErrNoType, raw)
@@ -97,7 +99,7 @@ func open(typ string, size int) []byte {
 }
 
 func putString(b []byte, key, value string) []byte {
-	return appendString(append(append(append(b, `,"`...), key...), `":`...), value)
+	return rawjson.AppendString(append(append(append(b, `,"`...), key...), `":`...), value)
 }
 
 // NewText returns a text block.
@@ -124,7 +126,7 @@ func NewRedactedThinking(data string) Block {
 func NewToolUse(id, name string, input json.RawMessage) Block {
 	b := putString(open(TypeToolUse, len(id)+len(name)+len(input)), "id", id)
 	b = append(putString(b, "name", name), `,"input":`...)
-	if c, err := Canonical(input); err == nil && isObject(c) {
+	if c, err := Canonical(input); err == nil && rawjson.IsObject(c) {
 		b = append(b, c...)
 	} else {
 		b = append(b, "{}"...)
@@ -170,8 +172,8 @@ func (b Block) Text() string {
 	if b.typ != TypeText {
 		return ""
 	}
-	if t := member(b.raw, "text"); len(t) > 0 && t[0] == '"' {
-		return unquote(t)
+	if t := rawjson.Member(b.raw, "text"); len(t) > 0 && t[0] == '"' {
+		return rawjson.Unquote(t)
 	}
 	return "" // a wrong shape reads as no text
 }

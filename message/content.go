@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/turnwright/turnwright/internal/rawjson"
 )
 
 // Content is the content of an API message: a string or a list of blocks. A
@@ -94,15 +96,15 @@ func (c *Content) UnmarshalJSON(raw []byte) error {
 // parseContent reads valid JSON.
 func parseContent(raw []byte) (Content, *fieldError) {
 	switch {
-	case isNull(raw):
+	case rawjson.IsNull(raw):
 		return Content{}, nil
 	case raw[0] == '"':
-		return TextContent(unquote(raw)), nil
+		return TextContent(rawjson.Unquote(raw)), nil
 	case raw[0] != '[':
 		return Content{}, fault(raw, errors.New("want a string or a list"))
 	}
 	blocks := []Block{}
-	for e := range elements(raw) {
+	for e := range rawjson.Elements(raw) {
 		b, err := ParseBlock(e)
 		if err != nil {
 			return Content{}, fault(e, err).in("[" + strconv.Itoa(len(blocks)) + "]")

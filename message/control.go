@@ -1,6 +1,10 @@
 package message
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/turnwright/turnwright/internal/rawjson"
+)
 
 // ControlRequest asks the other side of the wire for something (M-112, M-113).
 // Like all control messages it has no uuid and no session id.
@@ -16,11 +20,11 @@ func (*ControlRequest) Kind() (typ, subtype string) { return "control_request", 
 // Subtype returns what is asked for, such as "interrupt", and "" when Request
 // does not say.
 func (m *ControlRequest) Subtype() string {
-	if !json.Valid(m.Request) || !isObject(m.Request) {
+	if !json.Valid(m.Request) || !rawjson.IsObject(m.Request) {
 		return ""
 	}
-	if s := member(m.Request, "subtype"); len(s) > 0 && s[0] == '"' {
-		return unquote(s)
+	if s := rawjson.Member(m.Request, "subtype"); len(s) > 0 && s[0] == '"' {
+		return rawjson.Unquote(s)
 	}
 	return ""
 }
@@ -49,7 +53,7 @@ type ControlAnswer struct {
 
 // Payload returns Response if it is an object, else {} (W-84).
 func (a *ControlAnswer) Payload() json.RawMessage {
-	if isObject(a.Response) {
+	if rawjson.IsObject(a.Response) {
 		return a.Response
 	}
 	return json.RawMessage("{}")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/turnwright/turnwright/internal/conform"
+	"github.com/turnwright/turnwright/internal/rawjson"
 )
 
 // TestCountToolTurns: counting assistant messages would be wrong.
@@ -97,7 +98,7 @@ func TestListsAreNeverNull(t *testing.T) {
 	} {
 		raw := []byte(encode(t, c.m))
 		for _, key := range c.path {
-			raw = member(raw, key)
+			raw = rawjson.Member(raw, key)
 		}
 		if string(raw) != c.want {
 			t.Errorf("%T %v is %s, want %s", c.m, c.path, raw, c.want)
@@ -105,7 +106,7 @@ func TestListsAreNeverNull(t *testing.T) {
 	}
 	for _, part := range []any{APIMessage{}, &APIMessage{}, UserBody{}, &UserBody{}} {
 		raw, err := json.Marshal(part)
-		if err != nil || string(member(raw, "content")) != "[]" {
+		if err != nil || string(rawjson.Member(raw, "content")) != "[]" {
 			t.Errorf("%T alone: %s, %v", part, raw, err)
 		}
 	}
@@ -118,7 +119,7 @@ func TestListsAreNeverNull(t *testing.T) {
 // and its number forms.
 func TestStreamEventIsUnmodified(t *testing.T) {
 	event := `{"zeta":1.50,"type":"message_start","message":{"usage":{"b":1e3,"a":null}}}`
-	if got := string(member([]byte(encode(t, &StreamEvent{Event: json.RawMessage(event)})), "event")); got != event {
+	if got := string(rawjson.Member([]byte(encode(t, &StreamEvent{Event: json.RawMessage(event)})), "event")); got != event {
 		t.Errorf("got %s", got)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/turnwright/turnwright/internal/rawjson"
 )
 
 // Decode returns the message that line, one JSON object, describes. White
@@ -67,10 +69,10 @@ func unmarshal(line []byte, m Message) error {
 // objectLine returns a copy of the object in line, fit to be written again.
 func objectLine(line []byte) ([]byte, error) {
 	line = bytes.Trim(line, " \t\r\n")
-	if !isObject(line) || !json.Valid(line) {
+	if !rawjson.IsObject(line) || !json.Valid(line) {
 		err := ErrNotObject
 		var syntax *json.SyntaxError
-		if isObject(line) && errors.As(json.Unmarshal(line, new(json.RawMessage)), &syntax) {
+		if rawjson.IsObject(line) && errors.As(json.Unmarshal(line, new(json.RawMessage)), &syntax) {
 			err = fmt.Errorf("%w: %w at byte %d", ErrNotObject, syntax, syntax.Offset)
 		}
 		return nil, &DecodeError{Value: excerpt(line), Err: err}
@@ -82,15 +84,15 @@ func objectLine(line []byte) ([]byte, error) {
 }
 
 func head(obj []byte) (typ, subtype string, err error) {
-	for k, v := range members(obj) {
-		if k != "type" && k != "subtype" {
+	for k, v := range rawjson.Members(obj) {
+		if string(k) != "type" && string(k) != "subtype" {
 			continue
 		}
 		s := ""
 		if v[0] == '"' {
-			s = unquote(v)
+			s = rawjson.Unquote(v)
 		}
-		if k == "type" {
+		if string(k) == "type" {
 			typ = s
 		} else {
 			subtype = s
@@ -114,8 +116,8 @@ func excerpt(line []byte) string { return fault(line, nil).value }
 
 func decodeMembers(obj []byte, v reflect.Value) *fieldError {
 	p := planOf(v.Type())
-	for k, raw := range members(obj) {
-		i, known := p.byName[k]
+	for k, raw := range rawjson.Members(obj) {
+		i, known := p.byName[string(k)]
 		if !known {
 			continue
 		}
@@ -127,7 +129,7 @@ func decodeMembers(obj []byte, v reflect.Value) *fieldError {
 				fv.SetZero()
 				continue
 			}
-			return err.in("." + k)
+			return err.in("." + string(k))
 		}
 	}
 	return nil
@@ -152,7 +154,7 @@ func decodeValue(raw []byte, v reflect.Value) *fieldError {
 		}
 		return err
 	}
-	if isNull(raw) {
+	if rawjson.IsNull(raw) {
 		return nil // as in encoding/json: no value
 	}
 	switch k := v.Kind(); {
@@ -163,7 +165,7 @@ func decodeValue(raw []byte, v reflect.Value) *fieldError {
 		}
 		v.Set(elem)
 	case k == reflect.String && raw[0] == '"':
-		v.SetString(unquote(raw))
+		v.SetString(rawjson.Unquote(raw))
 	case k == reflect.Bool && (raw[0] == 't' || raw[0] == 'f'):
 		v.SetBool(raw[0] == 't')
 	case (k == reflect.Int || k == reflect.Int64) && isNumber(raw):
@@ -179,7 +181,7 @@ func decodeValue(raw []byte, v reflect.Value) *fieldError {
 		}
 		v.SetFloat(n)
 	case k == reflect.Struct && raw[0] == '{':
-		if v.Type() == originType && member(raw, "kind") == nil {
+		if v.Type() == originType && rawjson.Member(raw, "kind") == nil {
 			return fault(raw, errors.New(`no "kind"`))
 		}
 		return decodeMembers(raw, v)
@@ -225,7 +227,7 @@ func wholeNumber(s string) (int64, bool) {
 func decodeSlice(raw []byte, v reflect.Value) *fieldError {
 	list := reflect.MakeSlice(v.Type(), 0, 4)
 	i := 0
-	for e := range elements(raw) {
+	for e := range rawjson.Elements(raw) {
 		elem := reflect.New(v.Type().Elem()).Elem()
 		if err := decodeValue(e, elem); err != nil {
 			return err.in("[" + strconv.Itoa(i) + "]")
@@ -239,12 +241,12 @@ func decodeSlice(raw []byte, v reflect.Value) *fieldError {
 
 func decodeMap(raw []byte, v reflect.Value) *fieldError {
 	m := reflect.MakeMap(v.Type())
-	for k, e := range members(raw) {
+	for k, e := range rawjson.Members(raw) {
 		elem := reflect.New(v.Type().Elem()).Elem()
 		if err := decodeValue(e, elem); err != nil {
-			return err.in("." + k)
+			return err.in("." + string(k))
 		}
-		m.SetMapIndex(reflect.ValueOf(k), elem)
+		m.SetMapIndex(reflect.ValueOf(string(k)), elem)
 	}
 	v.Set(m)
 	return nil

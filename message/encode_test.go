@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turnwright/turnwright/internal/conform"
+	"github.com/turnwright/turnwright/internal/rawjson"
 )
 
 // roughString draws strings that are hard to quote, invalid UTF-8 among them.
@@ -37,7 +38,7 @@ func TestAppendStringIsEncode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := appendString([]byte("x"), s)[1:]
+		got := rawjson.AppendString([]byte("x"), s)[1:]
 		if string(got) != string(want) {
 			t.Fatalf("got %s, want %s", got, want)
 		}
@@ -48,8 +49,8 @@ func TestAppendStringIsEncode(t *testing.T) {
 		if err := json.Unmarshal(got, &back); err != nil || back != string([]rune(s)) {
 			t.Fatalf("read back as %q, %v", back, err)
 		}
-		if unquote(got) != back {
-			t.Fatalf("unquote gives %q", unquote(got))
+		if rawjson.Unquote(got) != back {
+			t.Fatalf("unquote gives %q", rawjson.Unquote(got))
 		}
 	})
 }
@@ -57,7 +58,7 @@ func TestAppendStringIsEncode(t *testing.T) {
 func TestAppendFloatIsEncode(t *testing.T) {
 	check := func(t rapid.TB, f float64) {
 		want, err := json.Marshal(f)
-		got, ok := appendFloat(nil, f)
+		got, ok := rawjson.AppendFloat(nil, f)
 		if (err == nil) != ok || ok && string(got) != string(want) {
 			t.Fatalf("%g: got %s %v, want %s %v", f, got, ok, want, err)
 		}

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+
+	"github.com/turnwright/turnwright/internal/rawjson"
 )
 
 // The messages are plain structs with json tags. This codec is used for them
@@ -92,7 +94,7 @@ func (p *plan) collect(t reflect.Type, prefix []int) {
 			// A fault of this package, found by any test that touches the type.
 			panic(fmt.Sprintf("message: field %s of %s has no json name", sf.Name, t))
 		}
-		f := field{index: index, name: name, key: append(appendString(nil, name), ':')}
+		f := field{index: index, name: name, key: append(rawjson.AppendString(nil, name), ':')}
 		switch option {
 		case "omitempty":
 			f.omit = omitEmpty

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turnwright/turnwright/internal/conform"
+	"github.com/turnwright/turnwright/internal/rawjson"
 )
 
 // genMessage draws a message of any type in the form that decoding gives:
@@ -225,31 +226,31 @@ func TestUnknownKeysSurviveChanges(t *testing.T) {
 // struct for, the keys shuffled.
 func addUnknown(t *rapid.T, raw []byte, typ reflect.Type, n *int) []byte {
 	switch {
-	case typ == rawType || typ == blockType || typ == contentType || isNull(raw):
+	case typ == rawType || typ == blockType || typ == contentType || rawjson.IsNull(raw):
 	case typ.Kind() == reflect.Pointer:
 		return addUnknown(t, raw, typ.Elem(), n)
 	case typ.Kind() == reflect.Struct:
 		var list []string
 		p := planOf(typ)
-		for k, v := range members(raw) {
-			if i, ok := p.byName[k]; ok {
+		for k, v := range rawjson.Members(raw) {
+			if i, ok := p.byName[string(k)]; ok {
 				v = addUnknown(t, v, typ.FieldByIndex(p.fields[i].index).Type, n)
 			}
-			list = append(list, quoteAnyway(k)+": "+string(v))
+			list = append(list, quoteAnyway(string(k))+": "+string(v))
 		}
 		*n++
 		list = append(list, fmt.Sprintf(`"unknown key %d":[{"a" :1}]`, *n))
 		return []byte("{" + strings.Join(rapid.Permutation(list).Draw(t, "order"), ",") + " }")
 	case typ.Kind() == reflect.Slice:
 		list := [][]byte{}
-		for e := range elements(raw) {
+		for e := range rawjson.Elements(raw) {
 			list = append(list, addUnknown(t, e, typ.Elem(), n))
 		}
 		return slices.Concat([]byte("["), bytes.Join(list, []byte(",")), []byte("]"))
 	case typ.Kind() == reflect.Map:
 		list := [][]byte{}
-		for k, e := range members(raw) {
-			list = append(list, slices.Concat([]byte(quoteAnyway(k)+":"), addUnknown(t, e, typ.Elem(), n)))
+		for k, e := range rawjson.Members(raw) {
+			list = append(list, slices.Concat([]byte(quoteAnyway(string(k))+":"), addUnknown(t, e, typ.Elem(), n)))
 		}
 		return slices.Concat([]byte("{"), bytes.Join(list, []byte(",")), []byte("}"))
 	}

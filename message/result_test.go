@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/turnwright/turnwright/internal/conform"
+	"github.com/turnwright/turnwright/internal/rawjson"
 )
 
 var subtypes = []Subtype{Success, ErrorMaxTurns, ErrorMaxBudgetUSD, ErrorDuringExecution, ErrorMaxStructuredOutputRetries}
@@ -22,7 +23,7 @@ func TestResultPresence(t *testing.T) {
 			{Subtype: s, Result: new("x"), Errors: []string{"y"}, APIErrorStatus: new(529)},
 		} {
 			line := []byte(encode(t, r))
-			result, errs := member(line, "result"), member(line, "errors")
+			result, errs := rawjson.Member(line, "result"), rawjson.Member(line, "errors")
 			if s == Success {
 				if len(result) == 0 || result[0] != '"' || errs != nil {
 					t.Errorf("%s", line)
@@ -30,10 +31,10 @@ func TestResultPresence(t *testing.T) {
 			} else if result != nil || len(errs) == 0 || errs[0] != '[' {
 				t.Errorf("%s", line)
 			}
-			if got := member(line, "permission_denials"); string(got) != "[]" {
+			if got := rawjson.Member(line, "permission_denials"); string(got) != "[]" {
 				t.Errorf("permission_denials %s in %s", got, line)
 			}
-			if got := member(line, "api_error_status"); (got != nil) != (r.APIErrorStatus != nil) {
+			if got := rawjson.Member(line, "api_error_status"); (got != nil) != (r.APIErrorStatus != nil) {
 				t.Errorf("api_error_status %s in %s", got, line)
 			}
 			if s.IsError() != (s != Success) {
@@ -94,7 +95,7 @@ func TestUnknownCost(t *testing.T) {
 		if strings.Contains(unknown, key) {
 			t.Errorf("unknown %s in %s", key, unknown)
 		}
-		if member([]byte(zero), key) == nil {
+		if rawjson.Member([]byte(zero), key) == nil {
 			t.Errorf("no %s in %s", key, zero)
 		}
 	}
@@ -123,7 +124,7 @@ func TestTimingKeysComeTogether(t *testing.T) {
 		{Result{Subtype: ErrorMaxTurns, IsError: true, UserMessageUUID: "u", RequestSentWallMS: 1}, false},
 	} {
 		line := []byte(encode(t, &c.r))
-		if a, b := member(line, "user_message_uuid") != nil, member(line, "request_sent_wall_ms") != nil; a != c.want || b != c.want {
+		if a, b := rawjson.Member(line, "user_message_uuid") != nil, rawjson.Member(line, "request_sent_wall_ms") != nil; a != c.want || b != c.want {
 			t.Errorf("%s: want %v", line, c.want)
 		}
 	}

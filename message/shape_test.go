@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/turnwright/turnwright/internal/conform"
+	"github.com/turnwright/turnwright/internal/rawjson"
 )
 
 // shapes is the contract's list of keys, written down by hand and not derived
@@ -118,9 +119,9 @@ func words(shape string) (always, all []string) {
 func keysOf(t *testing.T, line []byte, without ...string) []string {
 	t.Helper()
 	var keys []string
-	for k := range members(line) {
-		if !slices.Contains(without, k) {
-			keys = append(keys, k)
+	for k := range rawjson.Members(line) {
+		if !slices.Contains(without, string(k)) {
+			keys = append(keys, string(k))
 		}
 	}
 	slices.Sort(keys)
@@ -211,7 +212,7 @@ func TestMessageShapes(t *testing.T) {
 				if got := keysOf(t, line, "type", "subtype", "uuid", "session_id"); !slices.Equal(got, c.want) {
 					t.Errorf("keys %q, want %q", got, c.want)
 				}
-				if c.m == full && typ != "keep_alive" && (member(line, "uuid") == nil || member(line, "session_id") == nil) {
+				if c.m == full && typ != "keep_alive" && (rawjson.Member(line, "uuid") == nil || rawjson.Member(line, "session_id") == nil) {
 					t.Errorf("no header in %s", line)
 				}
 			}
@@ -269,8 +270,8 @@ func TestPartShapes(t *testing.T) {
 			}
 			if !full && strings.Contains(string(line), "null") {
 				// null stands only where the contract has it.
-				for k, raw := range members(line) {
-					if isNull(raw) && !slices.Contains([]string{"stop_reason", "stop_sequence", "error_status"}, k) {
+				for k, raw := range rawjson.Members(line) {
+					if rawjson.IsNull(raw) && !slices.Contains([]string{"stop_reason", "stop_sequence", "error_status"}, string(k)) {
 						t.Errorf("%s: %s is null in the zero value", typ, k)
 					}
 				}
@@ -338,7 +339,7 @@ func TestRequiredByTheClient(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name := range strings.FieldsSeq("type " + c.want) {
-			if v := member(line, name); v == nil || isNull(v) {
+			if v := rawjson.Member(line, name); v == nil || rawjson.IsNull(v) {
 				t.Errorf("%s lacks %s", line, name)
 			}
 		}

@@ -10,12 +10,13 @@ type layer struct {
 
 // layers goes from the bottom up. The first line that fits a package counts.
 var layers = []layer{
-	{"message", nil, "the stream's types are what everybody shares, so they know nobody"},
+	{"internal/rawjson", nil, "bytes in, bytes out"},
+	{"message", []string{"internal/rawjson"}, "the stream's types are what everybody shares, so they know nobody"},
 	{"permission", []string{"message"}, "a decision is a pure function of rules, mode and accesses"},
 	{"tool", []string{"message", "permission"}, "a tool can be written against this package alone, without the engine"},
 	{"hook", []string{"message", "permission"}, "what hooks say is data; running them is the engine's job"},
 	{"model", []string{"message"}, "retries and errors are shared by all providers, so they know none"},
-	{"model/...", []string{"message", "model"}, "a provider translates at its edge and knows no loop"},
+	{"model/...", []string{"message", "model", "internal/rawjson"}, "a provider translates at its edge and knows no loop"},
 	{"session", []string{"message"}, "a store keeps lines and never looks inside them; the public interface shows no internal type"},
 	{"session/file", []string{"session", "internal/vfs"}, "all disk access of the file store goes through vfs, so that tests can make every write fail"},
 	{"session/...", []string{"session"}, "stores and their suite know the interface only"},
@@ -24,7 +25,7 @@ var layers = []layer{
 	{"internal/history", []string{"message"}, "history is data and pure functions on it"},
 	{"internal/budget", []string{"message"}, "the ledger adds up; prices come in from outside"},
 	{"internal/loop", []string{"message", "internal/history"}, "the machine decides and never does; the ledger, the model and the tools are outside"},
-	{"internal/journal", []string{"message", "session", "internal/history", "internal/loop"}, "the codec between the machine's entries and a store's lines needs both and nothing that runs"},
+	{"internal/journal", []string{"message", "session", "internal/rawjson", "internal/history", "internal/loop"}, "the codec between the machine's entries and a store's lines needs both and nothing that runs"},
 	{"internal/builtin", []string{"message", "permission", "tool"}, "built-in tools use only what any tool can use"},
 	{"internal/mcp", []string{"message", "permission", "tool"}, "MCP tools are tools like any other"},
 	{"internal/project", []string{"message", "permission", "hook", "tool"}, "what is read from disk becomes rules, hooks and texts, and starts nothing"},

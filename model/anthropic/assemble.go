@@ -50,6 +50,11 @@ type wireError struct {
 // leaves it out has it in the event field. Types that this version does not
 // know may have members of any shape.
 func decode(f frame, ev *wireEvent) error {
+	if *ev = (wireEvent{}); decodeUsual(f.data, ev) {
+		ev.Type = cmp.Or(ev.Type, f.name)
+		return nil
+	}
+	*ev = wireEvent{}
 	err := json.Unmarshal(f.data, ev)
 	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		var head struct {
@@ -184,7 +189,9 @@ func addUsage(u *message.Usage, raw json.RawMessage) {
 		return
 	}
 	v := *u
-	_ = json.Unmarshal(raw, &v) // a field of a wrong type counts as not sent
+	if !decodeUsage(raw, &v) {
+		v = unusualUsage(raw, *u)
+	}
 	for _, p := range [...]struct {
 		old int64
 		now *int64
@@ -201,4 +208,11 @@ func addUsage(u *message.Usage, raw json.RawMessage) {
 		*p.now = max(*p.now, p.old)
 	}
 	*u = v
+}
+
+// unusualUsage returns u with the figures in raw. A field of a wrong type
+// counts as not sent.
+func unusualUsage(raw json.RawMessage, u message.Usage) message.Usage {
+	_ = json.Unmarshal(raw, &u)
+	return u
 }

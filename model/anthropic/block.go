@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/turnwright/turnwright/internal/rawjson"
 	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/model"
 )
@@ -26,11 +28,6 @@ type blockBuilder struct {
 
 // newBlockBuilder begins the block that a content_block_start carried.
 func newBlockBuilder(start json.RawMessage) (*blockBuilder, error) {
-	var head struct {
-		Text      json.RawMessage `json:"text"`
-		Thinking  json.RawMessage `json:"thinking"`
-		Signature json.RawMessage `json:"signature"`
-	}
 	if len(start) == 0 {
 		return nil, errors.New("the event has no block")
 	}
@@ -38,26 +35,24 @@ func newBlockBuilder(start json.RawMessage) (*blockBuilder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(start, &head); err != nil {
-		return nil, err
-	}
 	b := &blockBuilder{typ: begun.Type(), start: start}
 	b.out.Block = begun
 	switch b.typ {
 	case message.TypeText:
-		b.text = []byte(stringOf(head.Text))
+		b.text = []byte(stringOf(rawjson.Member(start, "text")))
 	case message.TypeThinking:
-		b.text = []byte(stringOf(head.Thinking))
-		b.signature = stringOf(head.Signature)
+		b.text = []byte(stringOf(rawjson.Member(start, "thinking")))
+		b.signature = stringOf(rawjson.Member(start, "signature"))
 	}
 	return b, nil
 }
 
 // stringOf returns the string that raw is, "" for anything else.
 func stringOf(raw json.RawMessage) string {
-	var s string
-	_ = json.Unmarshal(raw, &s)
-	return s
+	if !rawjson.IsString(raw) {
+		return ""
+	}
+	return rawjson.Unquote(raw)
 }
 
 // add uses one delta; raw is its whole event.
@@ -101,7 +96,7 @@ func (b *blockBuilder) addUnknown(raw json.RawMessage) error {
 		if !ok {
 			old = memberOf(b.start, k)
 		}
-		if isString(v) && isString(old) {
+		if rawjson.IsString(v) && rawjson.IsString(old) {
 			joined, err := message.Encode(stringOf(old) + stringOf(v))
 			if err != nil {
 				return malformed("delta %q: %v", k, err)
@@ -112,8 +107,6 @@ func (b *blockBuilder) addUnknown(raw json.RawMessage) error {
 	}
 	return nil
 }
-
-func isString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
 
 func memberOf(object json.RawMessage, key string) json.RawMessage {
 	var m map[string]json.RawMessage
@@ -216,27 +209,18 @@ func depth(valid []byte) int {
 // plainStart reports whether the start of a block has no members beside its
 // type and those named, so that nothing of it can be lost.
 func plainStart(start json.RawMessage, names ...string) bool {
-	var m map[string]json.RawMessage
-	if json.Unmarshal(start, &m) != nil {
-		return false
-	}
-	n := 1
-	for _, k := range names {
-		if _, ok := m[k]; ok {
-			n++
+	for k := range rawjson.Members(start) {
+		if string(k) != "type" && !slices.Contains(names, string(k)) {
+			return false
 		}
 	}
-	return len(m) == n
+	return true
 }
 
-// withMembers returns the JSON object with the members of set replaced or
+// withMembers returns the valid JSON object with the members of set replaced or
 // added; the others keep their bytes and order.
 func withMembers(object json.RawMessage, set map[string]json.RawMessage) json.RawMessage {
 	if len(set) == 0 {
-		return object
-	}
-	members, err := membersOf(object)
-	if err != nil {
 		return object
 	}
 	n := len(object)
@@ -248,19 +232,19 @@ func withMembers(object json.RawMessage, set map[string]json.RawMessage) json.Ra
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		key, _ := message.Encode(k)
-		out = append(append(append(out, key...), ':'), v...)
+		out = append(append(rawjson.AppendString(out, k), ':'), v...)
 	}
 	seen := make(map[string]bool, len(set))
-	for _, m := range members {
-		if v, ok := set[m.key]; ok {
-			if !seen[m.key] {
-				write(m.key, v)
-			}
-			seen[m.key] = true
-			continue
+	for key, old := range rawjson.Members(object) {
+		k := string(key)
+		v, ok := set[k]
+		switch {
+		case !ok:
+			write(k, old)
+		case !seen[k]:
+			write(k, v)
+			seen[k] = true
 		}
-		write(m.key, m.value)
 	}
 	for _, k := range sortedKeys(set) {
 		if !seen[k] {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/turnwright/turnwright/internal/rawjson"
 	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/model"
 )
@@ -132,20 +133,34 @@ type bodyWriter struct {
 	parts    parts
 	buf      []byte // all that stands between; earlier parts point into it
 	from     int    // buf[from:] is not in parts yet
+	small    int    // what is shorter is copied
 	begun    bool   // a member has been written: a comma comes before the next
 	marks    map[place]string
 	replaced map[string]json.RawMessage // written at the end instead
 }
 
 func newBodyWriter(r *model.Request, marks map[place]string) *bodyWriter {
-	pieces := len(r.System) + len(r.Tools)
+	pieces, size := len(r.System)+len(r.Tools), 0
+	for _, t := range r.Tools {
+		size += len(t)
+	}
+	for _, b := range r.System {
+		size += len(b.Raw())
+	}
 	for _, m := range r.Messages {
 		pieces += len(m.Blocks)
+		for _, b := range m.Blocks {
+			size += len(b.Raw())
+		}
 	}
-	w := &bodyWriter{
-		parts: make(parts, 0, 2*pieces+8),
-		buf:   make([]byte, 0, 512+len(r.Messages)*len(`{"role":"assistant","content":[]},`)+2*pieces),
-		marks: marks,
+	between := 512 + len(r.Messages)*len(`{"role":"assistant","content":[]},`) + 2*pieces
+	w := &bodyWriter{marks: marks, small: 64}
+	if size+between <= onePiece {
+		w.small = onePiece
+		w.buf = make([]byte, 0, size+between)
+	} else {
+		w.parts = make(parts, 0, 2*pieces+8)
+		w.buf = make([]byte, 0, between)
 	}
 	w.glue('{')
 	return w
@@ -156,8 +171,7 @@ func (w *bodyWriter) glue(b ...byte) { w.buf = append(w.buf, b...) }
 
 // refer writes b without copying it when that pays.
 func (w *bodyWriter) refer(b []byte) {
-	const small = 64
-	if len(b) < small {
+	if len(b) < w.small {
 		w.glue(b...)
 		return
 	}
@@ -205,10 +219,7 @@ func (w *bodyWriter) raw(k string, v []byte) {
 func (w *bodyWriter) text(k, v string) { w.raw(k, encoded(v)) }
 
 // encoded returns s as JSON; a string always encodes.
-func encoded(s string) []byte {
-	raw, _ := message.Encode(s)
-	return raw
-}
+func encoded(s string) []byte { return rawjson.AppendString(nil, s) }
 
 func (w *bodyWriter) blocks(list []message.Block, where model.Where, index int) {
 	w.glue('[')
@@ -262,20 +273,16 @@ func (p parts) size() (n int64) {
 	return n
 }
 
-// reader reads p. A body that fits in the transport's buffer is copied into
-// one piece, because net/http sends headers and body with one write only when
-// it knows the reader's type.
+// onePiece is how large a body is, in bytes, that is put together in one piece.
+// It fits in the transport's buffer with the headers. net/http sends both with
+// one write only when it knows the type of the body's reader.
+const onePiece = writeBuffer - 2<<10
+
 func (p parts) reader() io.ReadCloser {
-	const one = writeBuffer - 1<<10 // less some room for the headers
-	n := p.size()
-	if n > one {
-		return &partsReader{left: p}
+	if len(p) == 1 {
+		return io.NopCloser(bytes.NewReader(p[0]))
 	}
-	b := make([]byte, 0, n)
-	for _, part := range p {
-		b = append(b, part...)
-	}
-	return io.NopCloser(bytes.NewReader(b))
+	return &partsReader{left: p}
 }
 
 // partsReader reads parts in order. Its Close is without effect.

@@ -211,6 +211,7 @@ func (c *Client) sign(req *http.Request, betas []string) {
 // stream reads the events of one answer.
 type stream struct {
 	asm   assembler
+	ev    wireEvent // the one that is being used
 	on    func(model.Event)
 	grace func(time.Duration) *time.Timer // ends the request after a while
 	timer *time.Timer
@@ -270,11 +271,11 @@ var errCut = errors.New("the stream ended before the response was complete")
 
 // use takes one server-sent event.
 func (s *stream) use(f frame) error {
-	var ev wireEvent
 	if string(f.data) == "[DONE]" {
 		return nil // some gateways' mark of the end
 	}
-	if err := decode(f, &ev); err != nil {
+	ev := &s.ev
+	if err := decode(f, ev); err != nil {
 		if f.cut {
 			return errCut
 		}
@@ -283,7 +284,7 @@ func (s *stream) use(f frame) error {
 	if s.on != nil {
 		s.on(model.Event{Type: ev.Type, Data: f.data})
 	}
-	if err := s.asm.add(&ev, f.data); err != nil {
+	if err := s.asm.add(ev, f.data); err != nil {
 		return err
 	}
 	if ev.Type == "message_delta" && s.asm.resp.Complete() {

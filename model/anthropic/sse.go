@@ -98,7 +98,11 @@ func (s *sseScanner) field(line []byte, owned bool) error {
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(key) {
 	case "event":
-		s.name = eventName(value)
+		if name, ok := names[string(value)]; ok {
+			s.name = name
+		} else {
+			s.name = string(value)
+		}
 	case "data":
 		switch {
 		case s.hasData:
@@ -114,27 +118,6 @@ func (s *sseScanner) field(line []byte, owned bool) error {
 		s.hasData = true
 	}
 	return nil // comments, id, retry and unknown fields are of no use here
-}
-
-// eventName returns b as a string; that of a usual event costs no memory.
-func eventName(b []byte) string {
-	switch string(b) {
-	case "content_block_delta":
-		return "content_block_delta"
-	case "content_block_start":
-		return "content_block_start"
-	case "content_block_stop":
-		return "content_block_stop"
-	case "message_start":
-		return "message_start"
-	case "message_delta":
-		return "message_delta"
-	case "message_stop":
-		return "message_stop"
-	case "ping":
-		return "ping"
-	}
-	return string(b)
 }
 
 // readLine returns the next line without its end. At the end of the stream it
