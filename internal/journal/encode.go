@@ -2,9 +2,11 @@ package journal
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/turnwright/turnwright/internal/loop"
+	"github.com/turnwright/turnwright/internal/rawjson"
 	"github.com/turnwright/turnwright/message"
 )
 
@@ -43,7 +45,7 @@ func (w *Writer) Encode(e loop.Entry) ([]byte, error) {
 
 // chain writes a chain line by hand around bytes that are canonical already.
 func (w *Writer) chain(e loop.Entry) ([]byte, error) {
-	b := make([]byte, 0, 512)
+	b := make([]byte, 0, 128)
 	b = append(b, `{"type":"`...)
 	b = append(b, e.Kind...)
 	b = append(b, '"')
@@ -90,7 +92,7 @@ func appendUser(b []byte, u *loop.UserEntry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b = append(b, `,"message":{"role":"user","content":`...)
+	b = append(slices.Grow(b, len(content)+len(u.Structured)+512), `,"message":{"role":"user","content":`...)
 	b = append(b, content...)
 	b = append(b, '}')
 	if u.Structured != nil {
@@ -121,10 +123,10 @@ func appendAssistant(b []byte, a *loop.AssistantEntry) ([]byte, error) {
 	b = append(b, `,"message":{"type":"message","role":"assistant"`...)
 	b = appendString(b, "id", m.ID)
 	b = appendString(b, "model", m.Model)
-	b = append(append(b, `,"content":`...), content...)
-	b = appendField(b, "stop_reason", m.StopReason)
-	b = appendField(b, "stop_sequence", m.StopSequence)
-	b = appendField(b, "usage", m.Usage)
+	b = append(append(slices.Grow(b, len(content)+512), `,"content":`...), content...)
+	b = appendPointer(b, "stop_reason", m.StopReason)
+	b = appendPointer(b, "stop_sequence", m.StopSequence)
+	b = appendUsage(appendKey(b, "usage"), &m.Usage)
 	b = append(b, '}')
 	b = appendFlag(b, "isApiErrorMessage", a.Notice)
 	if a.Error != "" {
@@ -144,16 +146,12 @@ func appendFlag(b []byte, key string, on bool) []byte {
 	return b
 }
 
-// appendString writes the usual case, text without anything to escape, as it
-// is: ids and times are in every line.
 func appendString(b []byte, key, v string) []byte {
-	for i := range len(v) {
-		if c := v[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
-			return appendField(b, key, v)
-		}
-	}
-	b = append(append(append(b, `,"`...), key...), `":"`...)
-	return append(append(b, v...), '"')
+	return rawjson.AppendString(appendKey(b, key), v)
+}
+
+func appendKey(b []byte, key string) []byte {
+	return append(append(append(b, `,"`...), key...), `":`...)
 }
 
 // appendField appends a value of a type of ours, which always encodes.
@@ -162,8 +160,7 @@ func appendField(b []byte, key string, v any) []byte {
 	if err != nil {
 		raw = []byte("null")
 	}
-	b = append(append(append(b, `,"`...), key...), `":`...)
-	return append(b, raw...)
+	return append(appendKey(b, key), raw...)
 }
 
 // ownLine is the frame of all own lines.
@@ -200,6 +197,12 @@ func asText(v any) (*text, error) {
 }
 
 func (w *Writer) own(e loop.Entry) ([]byte, error) {
+	switch e.Kind {
+	case loop.KindCall:
+		return w.call(e)
+	case loop.KindTurn:
+		return w.turn(e)
+	}
 	l := ownLine{
 		Type: "turnwright", Kind: string(e.Kind), V: 1, Session: w.SessionID,
 		At: e.Time.UTC().Format(time.RFC3339Nano),
@@ -212,22 +215,6 @@ func (w *Writer) own(e loop.Entry) ([]byte, error) {
 		l.Open = &s
 	case loop.KindInput:
 		l.Input, err = asText(e.Input)
-	case loop.KindCall:
-		l.Op, l.Calls, l.Key, l.Reason = string(e.Call.Op), e.Call.Calls, e.Call.Key, e.Call.Reason
-		if e.Call.Input != nil {
-			l.Final = new(text(e.Call.Input))
-		}
-		if e.Call.Denial != nil {
-			l.Denial, err = asText(e.Call.Denial)
-		}
-	case loop.KindTurn:
-		l.Turn = &e.Turn.Turn
-		if e.Turn.Result != nil {
-			var raw []byte
-			if raw, err = message.Marshal(e.Turn.Result); err == nil {
-				l.Result = new(text(raw))
-			}
-		}
 	case loop.KindElide:
 		l.UUIDs = e.Elide.UUIDs
 	case loop.KindState:
