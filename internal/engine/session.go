@@ -186,6 +186,9 @@ func (s *Session) work(t *task) {
 // (runtime.Goexit, as testing's FailNow does) is given up like one that does
 // not come back: its outcome is posted from another goroutine.
 func (s *Session) runTask(t *task) (ev loop.Event) {
+	if instant(t.effect.Kind) {
+		return t.do(t.ctx)
+	}
 	unguard := s.guard(t.ctx, t.effect)
 	returned := false
 	defer func() {
@@ -328,7 +331,10 @@ func contains(want []loop.Effect, eff loop.Effect) bool {
 
 // start begins one effect. Exactly one outcome is posted for it.
 func (s *Session) start(eff loop.Effect) {
-	ctx, cancel := context.WithCancel(s.base)
+	ctx, cancel := s.base, context.CancelFunc(func() {})
+	if !instant(eff.Kind) {
+		ctx, cancel = context.WithCancel(s.base)
+	}
 	s.running[eff] = cancel
 	var do func(context.Context) loop.Event
 	switch eff.Kind {
@@ -350,6 +356,12 @@ func (s *Session) start(eff loop.Effect) {
 		}
 	}
 	s.started = append(s.started, task{eff, ctx, do})
+}
+
+// instant reports whether effects of a kind have nothing to do in this version,
+// so that there is nothing to cancel or to give up.
+func instant(k loop.EffectKind) bool {
+	return k == loop.DoBatch || k == loop.DoStop || k == loop.DoCompact
 }
 
 // safely makes a panic in an effect its outcome: a fault in a model client or

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"errors"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -17,9 +16,9 @@ import (
 // by hand and give the bytes that encoding/json makes of an ownLine; the tests
 // hold the two together.
 
-// begin writes the frame of an own line.
-func (w *Writer) begin(e loop.Entry) []byte {
-	b := append(make([]byte, 0, 1024), `{"type":"turnwright"`...)
+// begin writes the frame of an own line that has about size bytes more.
+func (w *Writer) begin(e loop.Entry, size int) []byte {
+	b := append(make([]byte, 0, 160+len(w.SessionID)+size), `{"type":"turnwright"`...)
 	b = appendString(b, "kind", string(e.Kind))
 	b = append(b, `,"v":1`...)
 	b = appendString(b, "sessionId", w.SessionID)
@@ -29,7 +28,7 @@ func (w *Writer) begin(e loop.Entry) []byte {
 
 func (w *Writer) call(e loop.Entry) ([]byte, error) {
 	c := e.Call
-	b := appendText(w.begin(e), "op", string(c.Op))
+	b := appendText(w.begin(e, 64+192*len(c.Calls)+len(c.Key)+len(c.Input)+len(c.Reason)), "op", string(c.Op))
 	for i := range c.Calls {
 		if i == 0 {
 			b = append(appendKey(b, "calls"), '[')
@@ -72,7 +71,7 @@ func appendCall(b []byte, c *loop.Call) []byte {
 }
 
 func (w *Writer) turn(e loop.Entry) ([]byte, error) {
-	b, ok := appendTurn(appendKey(w.begin(e), "turn"), &e.Turn.Turn)
+	b, ok := appendTurn(appendKey(w.begin(e, 768+256*len(e.Turn.Turn.Spend.Models)+len(e.Turn.Turn.Text)), "turn"), &e.Turn.Turn)
 	if !ok {
 		return nil, errNotFinite
 	}
@@ -146,7 +145,12 @@ func appendSpend(b []byte, s *loop.Spend) (_ []byte, ok bool) {
 	if b, ok = rawjson.AppendFloat(append(b, `{"usd":`...), s.USD); !ok {
 		return nil, false
 	}
-	for i, name := range slices.Sorted(maps.Keys(s.Models)) {
+	names := make([]string, 0, 4) // stays on the stack
+	for name := range s.Models {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for i, name := range names {
 		if i == 0 {
 			b = append(b, `,"models":{`...)
 		} else {

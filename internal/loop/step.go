@@ -64,9 +64,9 @@ func (s *step) emit(m message.Message) {
 
 // setTurn records a change of the small state.
 func (s *step) setTurn(f func(*Turn)) {
-	t := s.turn
-	f(&t)
-	s.put(Entry{Kind: KindTurn, Turn: &TurnEntry{Turn: t}})
+	t := &TurnEntry{Turn: s.turn}
+	f(&t.Turn)
+	s.put(Entry{Kind: KindTurn, Turn: t})
 }
 
 // enter moves to a state that awaits one effect. The number makes its id new.
