@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/turnwright/turnwright/internal/loop"
@@ -13,9 +12,6 @@ import (
 	"github.com/turnwright/turnwright/permission"
 	"github.com/turnwright/turnwright/tool"
 )
-
-// heartbeat is how often a running call tells that it lives (M-88).
-const heartbeat = 30 * time.Second
 
 // ErrChannelLost is what an approval callback returns, wrapped or not, when
 // the way to the person who answers is gone for good. It ends the user turn
@@ -248,23 +244,12 @@ func (s *Session) await(ctx context.Context, eff loop.Effect, t tool.Tool, spec 
 		ctx = limited
 	}
 	start := s.cfg.Now()
-	var beat *time.Timer
-	var mu sync.Mutex // orders the first beat behind the timer's own assignment
-	mu.Lock()
-	beat = time.AfterFunc(heartbeat, func() {
-		mu.Lock()
-		defer mu.Unlock()
+	beat := s.beats.add(func() {
 		s.emit(&message.ToolProgress{
 			ToolUseID: call.ID, ToolName: spec.Name, ElapsedTimeSeconds: s.since(start).Seconds(), Heartbeat: true,
 		})
-		beat.Reset(heartbeat)
 	})
-	mu.Unlock()
-	defer func() {
-		mu.Lock()
-		defer mu.Unlock()
-		beat.Stop()
-	}()
+	defer s.beats.remove(beat)
 	res, err := callSafely(ctx, t, spec, call)
 	if err != nil && ctx.Err() != nil {
 		return nil, interrupted(ctx, err)

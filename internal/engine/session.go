@@ -28,6 +28,7 @@ type Session struct {
 	asking    chan struct{} // holds a token while somebody is asked: one at a time (P-121)
 	jour      *journalWriter
 	state     *tool.State
+	beats     beats
 
 	base   context.Context // parent of all work; ends when the session is closed
 	cancel context.CancelFunc
@@ -153,6 +154,7 @@ func (s *Session) rest() {
 	if len(s.running) > 0 {
 		return
 	}
+	s.beats.rest()
 	s.jour.release()
 	if s.machine.State() == loop.Closed && !s.ended {
 		s.ended = true
