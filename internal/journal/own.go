@@ -105,6 +105,7 @@ func appendTurn(b []byte, t *loop.Turn) (_ []byte, ok bool) {
 	b = appendCount(b, "continues", t.Continues)
 	b = appendCount(b, "pauses", t.Pauses)
 	b = appendCount(b, "malformed", t.Malformed)
+	b = appendCount(b, "broken", t.Broken)
 	b = appendCount(b, "stopBlocks", t.StopBlocks)
 	b = appendCount(b, "attempts", t.Attempts)
 	b = appendCount(b, "compactFails", t.CompactFails)
