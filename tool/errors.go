@@ -53,6 +53,22 @@ func (e *InputError) Error() string {
 	return toolUseError(b.String())
 }
 
+// RefusedError tells the model why a call cannot run, whatever its tool would
+// say: it was cut off, or its input is no JSON object (L-75, L-138).
+type RefusedError struct {
+	Tool   string
+	Reason string
+	Input  string // shown shortened behind the reason; "": not shown
+}
+
+func (e *RefusedError) Error() string {
+	text := e.Tool + ": " + e.Reason
+	if e.Input != "" {
+		text += ": " + clip(e.Input, 200)
+	}
+	return toolUseError(text)
+}
+
 // maxFaults bounds the text for an input with very many faults.
 const maxFaults = 30
 

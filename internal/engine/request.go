@@ -270,7 +270,9 @@ func (s *Session) callFacts(b model.Block, cut bool, seen map[string]bool) (mess
 	switch {
 	case cut:
 		call.Fault = loop.FaultCut
-		call.FaultText = toolUseError(u.Name + ": this call was cut off by the output limit (stop reason max_tokens) and was not run. Split the work into smaller calls.")
+		call.FaultText = (&tool.RefusedError{
+			Tool: u.Name, Reason: "this call was cut off by the output limit (stop reason max_tokens) and was not run. Split the work into smaller calls.",
+		}).Error()
 		if string(u.Input) != "{}" {
 			block = message.NewToolUse(u.ID, u.Name, nil)
 		}
@@ -279,7 +281,7 @@ func (s *Session) callFacts(b model.Block, cut bool, seen map[string]bool) (mess
 		call.FaultText = (&tool.UnknownToolError{Name: u.Name, Known: s.tools.Names()}).Error()
 	case b.BadInput:
 		call.Fault = loop.FaultMalformed
-		call.FaultText = toolUseError(u.Name + ": the input is not a JSON object: " + clip(b.RawInput, 200))
+		call.FaultText = (&tool.RefusedError{Tool: u.Name, Reason: "the input is not a JSON object", Input: b.RawInput}).Error()
 	}
 	return block, call, true
 }
@@ -352,17 +354,4 @@ func wholeText(input json.RawMessage) json.RawMessage {
 		return input
 	}
 	return out
-}
-
-func toolUseError(text string) string { return "<tool_use_error>" + text + "</tool_use_error>" }
-
-// clip shortens s to about n bytes without cutting a character.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xc0 == 0x80 {
-		n--
-	}
-	return s[:n] + "…"
 }
