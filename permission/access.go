@@ -89,6 +89,53 @@ func Resolve(path string) (string, error) {
 	}
 }
 
+// newCommandAccess returns the access to a path in a command: path is absolute
+// or relative to dir. Programs hand it to the kernel as it is, which goes
+// through links before it takes "..": Target follows it, Written does not.
+func newCommandAccess(kind Kind, dir, path string) (Access, error) {
+	if !filepath.IsAbs(path) {
+		if !filepath.IsAbs(dir) {
+			return Access{}, fmt.Errorf("path %q: relative to an unknown directory", path)
+		}
+		path = dir + string(filepath.Separator) + path
+	}
+	a, err := NewPathAccess(kind, path)
+	if err != nil || !strings.Contains(path, "..") {
+		return a, err
+	}
+	at := filepath.VolumeName(path) + string(filepath.Separator)
+	for _, part := range strings.FieldsFunc(path[len(filepath.VolumeName(path)):], func(r rune) bool { return r == '/' || r == filepath.Separator }) {
+		switch part {
+		case ".":
+			continue
+		case "..":
+			if at, err = Resolve(at); err != nil {
+				return Access{}, err
+			}
+			at = filepath.Dir(at)
+		default:
+			at = filepath.Join(at, part)
+		}
+	}
+	a.Target, err = Resolve(at)
+	return a, err
+}
+
+// CheckDir reports what is wrong with an additional working directory: it must
+// exist and be a directory (P-100). The path is absolute.
+func CheckDir(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("does not exist")
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return errors.New("is not a directory")
+	}
+	return nil
+}
+
 // missing reports whether err says that a part of the path does not exist or
 // is no directory.
 func missing(err error) bool {

@@ -3,6 +3,7 @@ package permission
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 )
 
@@ -12,7 +13,8 @@ type Request struct {
 	Tool     string          // the name the model used, or the canonical one
 	ReadOnly bool            // the tool's trait; approves nothing by itself (T-189)
 	Accesses []Access        // what the call is going to do, as far as the tool can say
-	Input    json.RawMessage // for rules about inputs (issue B); not read yet
+	Input    json.RawMessage // for rules about inputs (P-46)
+	Dir      string          // where a command starts, absolute; "": where the session did
 	// Interactive marks tools that need a person whatever is allowed (P-31);
 	// AskUserQuestion need not be marked.
 	Interactive bool
@@ -41,6 +43,10 @@ type Decision struct {
 	ReasonType string // ReasonRule, ReasonMode or ReasonOther
 	Reason     string // for people and records: the rule's text, the mode, …
 	Message    string // of a denial: the text for the model (P-138)
+	// For whoever is asked (P-114): the path outside the working directories that
+	// stands in the way, "" for none, and what would spare the question next time.
+	BlockedPath string
+	Suggestions []Update
 }
 
 // Tools with a place of their own in the order. All other tools, custom and
@@ -57,55 +63,188 @@ var (
 	}
 )
 
+func isOne(name string, of []string) bool { return slices.Contains(of, name) }
+
 // Decide judges a call: deny rules, ask rules, mode, allow rules, and what is
 // left is to be asked about (P-27). Hooks come before it and the callback after
 // it; both are the caller's.
-func (p *Policy) Decide(r Request) Decision {
+func (p *Policy) Decide(r Request) (d Decision) {
+	defer func() {
+		if fault := recover(); fault != nil { // fails closed
+			d = denied(r.Tool, ReasonOther, fmt.Sprintf("the permission check failed: %v", fault), true)
+		}
+	}()
 	name := p.Canonical(r.Tool)
-
-	if rule, ok := p.match(p.Deny, name); ok {
-		return denied(r.Tool, ReasonRule, fmt.Sprintf("deny rule %q", rule), true)
+	cmd := p.command(name, r)
+	if d, decided := p.byRules(name, r, cmd); decided {
+		return d
 	}
-	if rule, ok := p.match(p.Ask, name); ok {
-		return p.ask(r.Tool, ReasonRule, fmt.Sprintf("ask rule %q", rule))
-	}
-	if r.Interactive || slices.Contains(askers, name) {
+	if r.Interactive || isOne(name, askers) {
 		return p.ask(r.Tool, ReasonOther, "the tool needs an answer of a person")
 	}
-
-	byMode := func() Decision {
-		return Decision{Allow, ReasonMode, fmt.Sprintf("permission mode %q", p.Mode), ""}
+	if slices.ContainsFunc(r.Accesses, func(a Access) bool {
+		return (a.Kind == Read || a.Kind == Write) && !(filepath.IsAbs(a.Target) && filepath.IsAbs(a.Written))
+	}) {
+		return p.ask(r.Tool, ReasonOther, "the call names a path that is not absolute")
 	}
+	if cmd != nil {
+		if target, found := cmd.critical(); found { // P-111
+			return p.ask(r.Tool, ReasonOther, fmt.Sprintf("the command removes %s, which nothing but an answer approves", target))
+		}
+	}
+	if p.Mode == ModeBypass || p.Mode == ModePlan && p.BypassAvailable { // P-14: plan mode enforces nothing then
+		return p.byMode()
+	}
+	if cmd != nil {
+		return p.decideCommand(name, r, cmd)
+	}
+	return p.decideCall(name, r)
+}
+
+// byRules looks at deny and ask rules, in that order (P-33).
+func (p *Policy) byRules(name string, r Request, cmd *command) (d Decision, decided bool) {
+	var unsure *Rule // cannot be ruled out
+	for _, list := range []struct {
+		rules []Rule
+		deny  bool
+	}{{p.Deny, true}, {p.Ask, false}} {
+		for i, rule := range list.rules {
+			switch p.covers(rule, name, r, cmd) {
+			case yes:
+				if list.deny {
+					return denied(r.Tool, ReasonRule, fmt.Sprintf("deny rule %q", rule), true), true
+				}
+				return p.ask(r.Tool, ReasonRule, fmt.Sprintf("ask rule %q", rule)), true
+			case maybe:
+				if unsure == nil {
+					unsure = &list.rules[i]
+				}
+			}
+		}
+	}
+	if unsure == nil {
+		return d, false
+	}
+	why := "it may reach what the rule is about"
+	if cmd != nil && cmd.err != nil {
+		why = cmd.err.Error()
+	}
+	return p.ask(r.Tool, ReasonRule, fmt.Sprintf("rule %q cannot be ruled out: %s", *unsure, why)), true
+}
+
+// covers reports whether a deny or ask rule covers a call.
+func (p *Policy) covers(rule Rule, name string, r Request, cmd *command) hold {
+	holds := false
+	switch {
+	case rule.Bare():
+		holds = matchName(rule.Tool, name)
+	case rule.param != nil:
+		holds = rule.Tool == name && rule.param.match(r.Input)
+	case rule.command != nil:
+		if cmd != nil {
+			return cmd.forbids(rule.command)
+		}
+	case rule.path != nil:
+		if cmd != nil {
+			return cmd.reaches(rule)
+		}
+		for _, a := range r.Accesses {
+			governed := a.Kind == Write || a.Kind == Read && rule.Tool == "Read"
+			if rule.Tool == "Read" && name == "NotebookEdit" { // P-86
+				governed = false
+			}
+			switch {
+			case !governed:
+			case !filepath.IsAbs(a.Target) || !filepath.IsAbs(a.Written):
+				return maybe
+			case rule.path.match(a.Target) || rule.path.match(a.Written): // P-87, P-88
+				return yes
+			}
+		}
+	default: // a rule that nobody compiled is read as wide as it can be
+		holds = matchName(rule.Tool, name)
+	}
+	if holds {
+		return yes
+	}
+	return no
+}
+
+func (p *Policy) byMode() Decision {
+	return Decision{Behavior: Allow, ReasonType: ReasonMode, Reason: fmt.Sprintf("permission mode %q", p.Mode)}
+}
+
+// decideCommand judges the command of a shell by mode and allow rules.
+func (p *Policy) decideCommand(name string, r Request, cmd *command) Decision {
+	plan := p.Mode == ModePlan
+	v := cmd.judge(name, plan)
+	if v.ok {
+		return Decision{Behavior: Allow, ReasonType: v.typ, Reason: v.why}
+	}
+	if plan {
+		d := p.ask(r.Tool, ReasonMode, "plan mode: shell commands that do more than read need an answer even where a rule allows them ("+v.why+")")
+		d.BlockedPath = v.blocked
+		return d
+	}
+	d := p.ask(r.Tool, ReasonMode, fmt.Sprintf("permission mode %q: %s", p.Mode, v.why))
+	if d.Behavior == Ask {
+		d.BlockedPath, d.Suggestions = v.blocked, allowing(toLocal, v.missing...)
+	}
+	return d
+}
+
+// decideCall judges a call of any other tool by mode and allow rules.
+func (p *Policy) decideCall(name string, r Request) Decision {
 	protected := writesProtected(r.Accesses)
-	switch p.Mode {
-	case ModeBypass:
-		return byMode()
-	case ModePlan:
-		if p.BypassAvailable { // P-14: plan mode enforces nothing then
-			return byMode()
-		}
-		if slices.Contains(fileEditors, name) || slices.Contains(shells, name) {
-			return p.ask(r.Tool, ReasonMode, "plan mode: edits and shell commands need an answer even where a rule allows them")
-		}
-	case ModeAcceptEdits:
-		if slices.Contains(fileEditors, name) && !protected && p.inScope(r.Accesses, Read, Write) {
-			return byMode()
-		}
+	edits := isOne(name, fileEditors)
+	switch {
+	case p.Mode == ModePlan && (edits || isOne(name, shells)):
+		return p.ask(r.Tool, ReasonMode, "plan mode: edits and shell commands need an answer even where a rule allows them")
+	case p.Mode == ModeAcceptEdits && edits && !protected && p.inScope(r.Accesses, Read, Write):
+		return p.byMode()
+	case isOne(name, fileReaders) && p.inScope(r.Accesses, Read):
+		return Decision{Behavior: Allow, ReasonType: ReasonOther, Reason: "reads inside the working directories"}
+	case isOne(name, noApproval):
+		return Decision{Behavior: Allow, ReasonType: ReasonOther, Reason: "the tool needs no approval"}
 	}
-	if slices.Contains(fileReaders, name) && p.inScope(r.Accesses, Read) {
-		return Decision{Allow, ReasonOther, "reads inside the working directories", ""}
-	}
-	if slices.Contains(noApproval, name) {
-		return Decision{Allow, ReasonOther, "the tool needs no approval", ""}
-	}
-
-	if rule, ok := p.match(p.Allow, name); ok {
+	for _, rule := range p.Allow {
+		if !p.permits(rule, name, r) {
+			continue
+		}
 		if protected { // P-108
 			return p.ask(r.Tool, ReasonOther, "writes to a protected path, which no allow rule approves")
 		}
-		return Decision{Allow, ReasonRule, fmt.Sprintf("allow rule %q", rule), ""}
+		return Decision{Behavior: Allow, ReasonType: ReasonRule, Reason: fmt.Sprintf("allow rule %q", rule)}
 	}
-	return p.ask(r.Tool, ReasonMode, fmt.Sprintf("permission mode %q: nothing allows the call", p.Mode))
+	d := p.ask(r.Tool, ReasonMode, fmt.Sprintf("permission mode %q: nothing allows the call", p.Mode))
+	if d.Behavior == Ask {
+		d.Suggestions = p.suggest(name, r)
+		for _, a := range r.Accesses {
+			if (a.Kind == Read || a.Kind == Write) && !p.inScope([]Access{a}, Read, Write) {
+				d.BlockedPath = a.Target
+				break
+			}
+		}
+	}
+	return d
+}
+
+// permits reports whether an allow rule covers a call that runs no command.
+func (p *Policy) permits(rule Rule, name string, r Request) bool {
+	if rule.Bare() {
+		return matchName(rule.Tool, name)
+	}
+	reader, editor := isOne(name, fileReaders), isOne(name, fileEditors)
+	if rule.path == nil || len(r.Accesses) == 0 || !reader && !(editor && rule.Tool == "Edit") {
+		return false
+	}
+	for _, a := range r.Accesses {
+		if a.Kind != Read && a.Kind != Write || rule.Tool == "Read" && a.Kind != Read ||
+			!rule.path.match(a.Target) || !rule.path.match(a.Written) { // P-87
+			return false
+		}
+	}
+	return true
 }
 
 // ask is the end of a flow that would prompt; in dontAsk that is a denial

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -146,7 +147,7 @@ func TestUnasked(t *testing.T) {
 		}
 	}
 	allowed := permission.Decision{Behavior: permission.Allow, ReasonType: "rule"}
-	if got := allowed.Unasked("Bash"); got != allowed {
+	if got := allowed.Unasked("Bash"); !reflect.DeepEqual(got, allowed) {
 		t.Errorf("an allowed call became %+v", got)
 	}
 }
@@ -190,12 +191,12 @@ func TestDenyOrder(t *testing.T) {
 func TestNewPolicyErrors(t *testing.T) {
 	t.Run("every fault at once", func(t *testing.T) {
 		_, _, err := permission.NewPolicy(permission.Config{
-			Allow: []string{"Bash(npm *)", "Bash("}, Deny: []string{"Read(.env)"}, Mode: "yolo", Dirs: []string{"relative"},
+			Allow: []string{"WebFetch(domain:x.test)", "Bash("}, Deny: []string{"custom(x)", "Read(!a)"}, Mode: "yolo", Dirs: []string{"relative"},
 		})
 		if err == nil {
 			t.Fatal("no error")
 		}
-		for _, part := range []string{`"Bash(npm *)"`, "issue B", `"Bash("`, `"Read(.env)"`, `"yolo"`, `"relative"`} {
+		for _, part := range []string{`"WebFetch(domain:x.test)"`, "issue J", `"Bash("`, `"custom(x)"`, `"Read(!a)"`, `"yolo"`, `"relative"`} {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%q is not named in:\n%v", part, err)
 			}

@@ -11,8 +11,11 @@ import (
 // Config is what a Policy is made from. Rules are texts as in options and
 // settings.
 type Config struct {
-	Allow, Ask, Deny []string
-	Mode             Mode // "" is ModeDefault
+	Allow, Ask, Deny []string // from options and flags (SourceOption)
+	// Rules are those of other sources; a deny from any of them wins over an
+	// allow from any other (P-34).
+	Rules []RuleSet
+	Mode  Mode // "" is ModeDefault
 	// Dirs are the working directories, absolute; the session's first.
 	Dirs []string
 	// BypassAvailable says that the session was started with an option or flag
@@ -24,6 +27,19 @@ type Config struct {
 	// Tools are the names of all tools that exist. With it, deny and ask rules
 	// that name none of them give a warning (P-45); nil: no such warnings.
 	Tools []string
+	// Inputs are the names of the top-level inputs of tools, for deny and ask
+	// rules of the form Tool(input:value) (P-46).
+	Inputs map[string][]string
+	// Home is the home directory, absolute, for patterns that begin with "~/"
+	// and for commands; "": not known.
+	Home string
+}
+
+// RuleSet is the rules of one source.
+type RuleSet struct {
+	Source           Source
+	Dir              string // what "/path" is relative to, absolute; "": the first of Config.Dirs (P-80)
+	Allow, Ask, Deny []string
 }
 
 // Policy is the set of rules, the mode and the working directories that calls
@@ -36,6 +52,8 @@ type Policy struct {
 	BypassAvailable  bool
 
 	aliases map[string]string
+	start   []string // forms of the directory that the session started in
+	home    []string // forms of the home directory; none: not known
 }
 
 // builtinAliases are the old names of T-4.
@@ -47,10 +65,11 @@ var builtinAliases = map[string]string{
 }
 
 // NewPolicy checks c and makes a policy of it. It fails, with every fault at
-// once, for a rule that does not parse (*RuleError), a rule with a specifier
-// (ErrScopedRule, until issue B), an unknown mode, bypassPermissions without
-// BypassAvailable (P-20) and a working directory that is not absolute.
-// Warnings name rules that are ignored (P-44) or name no tool (P-45).
+// once, for a rule that does not parse or whose specifier cannot be used
+// (*RuleError, ErrScopedRule), an unknown mode, bypassPermissions without
+// BypassAvailable (P-20) and a directory that is not absolute. Rules from files
+// that cannot be used are left out with a warning (P-41). Further warnings name
+// rules that never match (P-44, P-47, P-78) or name no tool (P-45).
 //
 // Mode auto becomes default: there is no classifier (P-4).
 func NewPolicy(c Config) (p *Policy, warnings []string, err error) {
@@ -74,50 +93,123 @@ func NewPolicy(c Config) (p *Policy, warnings []string, err error) {
 	}
 	p.Mode = mode
 
-	for _, dir := range c.Dirs {
-		resolved, err := Resolve(dir)
+	for i, dir := range c.Dirs {
+		forms, err := formsOf(dir)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("working directory: %w", err))
 			continue
 		}
-		for _, d := range []string{filepath.Clean(dir), resolved} {
+		if i == 0 {
+			p.start = forms
+		}
+		for _, d := range forms {
 			if !slices.Contains(p.Dirs, d) {
 				p.Dirs = append(p.Dirs, d)
 			}
 		}
 	}
-
-	parse := func(kind string, texts []string) (rules []Rule) {
-		for _, text := range texts {
-			r, err := ParseRule(text)
-			if err == nil && !r.Bare() {
-				err = &RuleError{Rule: text, Err: ErrScopedRule}
-			}
-			if err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", kind, err))
-				continue
-			}
-			if to, ok := p.aliases[r.Tool]; ok {
-				r.Tool = to
-			}
-			glob := strings.Contains(r.Tool, "*")
-			if kind == "allow" && glob && !allowGlobLegal(r.Tool) {
-				warnings = append(warnings, fmt.Sprintf("allow rule %q is ignored: in allow rules \"*\" may stand only after mcp__<server>__", text))
-				continue
-			}
-			if kind != "allow" && c.Tools != nil && !strings.ContainsAny(r.Tool, "_*") && !slices.Contains(c.Tools, r.Tool) {
-				warnings = append(warnings, fmt.Sprintf("%s rule %q names no known tool", kind, text))
-			}
-			rules = append(rules, r)
+	if c.Home != "" {
+		if p.home, err = formsOf(c.Home); err != nil {
+			errs = append(errs, fmt.Errorf("home directory: %w", err))
 		}
-		return rules
 	}
-	p.Allow, p.Ask, p.Deny = parse("allow", c.Allow), parse("ask", c.Ask), parse("deny", c.Deny)
+
+	sets := append([]RuleSet{{Source: SourceOption, Allow: c.Allow, Ask: c.Ask, Deny: c.Deny}}, c.Rules...)
+	for _, set := range sets {
+		w, err := p.add(set, c)
+		warnings, errs = append(warnings, w...), append(errs, err...)
+	}
 
 	if len(errs) > 0 {
 		return nil, nil, errors.Join(errs...)
 	}
 	return p, warnings, nil
+}
+
+// formsOf returns a directory as written and, where that differs, as resolved.
+func formsOf(dir string) ([]string, error) {
+	resolved, err := Resolve(dir)
+	if err != nil {
+		return nil, err
+	}
+	forms := []string{filepath.Clean(dir)}
+	if resolved != forms[0] {
+		forms = append(forms, resolved)
+	}
+	return forms, nil
+}
+
+// add makes the rules of one source ready.
+func (p *Policy) add(set RuleSet, c Config) (warnings []string, errs []error) {
+	source := p.start
+	if set.Dir != "" {
+		var err error
+		if source, err = formsOf(set.Dir); err != nil {
+			return nil, []error{fmt.Errorf("directory of the rules of %s: %w", set.Source, err)}
+		}
+	}
+	parse := func(kind string, texts []string, to *[]Rule) {
+		comp := compiler{kind: kind, anchors: anchors{cwd: p.start, home: p.home, source: source}, inputs: c.Inputs}
+		for _, text := range texts {
+			r, warning, err := p.rule(text, set.Source, &comp)
+			switch {
+			case err != nil && set.Source.file():
+				warnings = append(warnings, fmt.Sprintf("%s rule of %s is skipped: %v", kind, set.Source, err))
+				continue
+			case err != nil:
+				errs = append(errs, fmt.Errorf("%s: %w", kind, err))
+				continue
+			}
+			if warning != "" {
+				warnings = append(warnings, warning)
+			}
+			if r == nil {
+				continue
+			}
+			if kind != "allow" && c.Tools != nil && !strings.ContainsAny(r.Tool, "_*") && !slices.Contains(c.Tools, r.Tool) && !governs(r.Tool, c.Tools) {
+				warnings = append(warnings, fmt.Sprintf("%s rule %q names no known tool", kind, text))
+			}
+			*to = append(*to, *r)
+		}
+	}
+	parse("allow", set.Allow, &p.Allow)
+	parse("ask", set.Ask, &p.Ask)
+	parse("deny", set.Deny, &p.Deny)
+	return warnings, errs
+}
+
+// governs reports whether rules of a tool apply to other tools that exist.
+func governs(tool string, tools []string) bool {
+	return slices.ContainsFunc(tools, func(t string) bool { return instead[t] == tool })
+}
+
+// rule parses and compiles one rule; nil without an error is a rule that never
+// matches.
+func (p *Policy) rule(text string, source Source, comp *compiler) (*Rule, string, error) {
+	r, err := ParseRule(text)
+	if err != nil {
+		return nil, "", err
+	}
+	r.Source = source
+	if to, ok := p.aliases[r.Tool]; ok {
+		r.Tool = to
+	}
+	if strings.Contains(r.Tool, "*") {
+		switch {
+		case comp.kind == "allow" && !allowGlobLegal(r.Tool):
+			return nil, fmt.Sprintf("allow rule %q is ignored: in allow rules \"*\" may stand only after mcp__<server>__", text), nil
+		case !r.Bare():
+			return nil, "", &RuleError{Rule: text, Err: fmt.Errorf("%w (the name stands for several tools)", ErrScopedRule)}
+		}
+	}
+	keep, warning, err := comp.compile(&r)
+	if err != nil {
+		return nil, "", &RuleError{Rule: text, Err: err}
+	}
+	if !keep {
+		return nil, warning, nil
+	}
+	return &r, warning, nil
 }
 
 // WithMode returns the policy with another mode; it applies to the calls that
@@ -141,8 +233,8 @@ func (p *Policy) WithMode(m Mode) (*Policy, error) {
 // Removed reports whether the tool's definition is left out of requests: a
 // deny rule covers every call of it (T-10).
 func (p *Policy) Removed(name string) bool {
-	_, ok := p.match(p.Deny, name)
-	return ok
+	name = p.Canonical(name)
+	return slices.ContainsFunc(p.Deny, func(r Rule) bool { return r.Bare() && matchName(r.Tool, name) })
 }
 
 // Canonical returns the name that rules know the tool by.
@@ -151,18 +243,6 @@ func (p *Policy) Canonical(name string) string {
 		return to
 	}
 	return name
-}
-
-func (p *Policy) match(rules []Rule, name string) (Rule, bool) {
-	name = p.Canonical(name)
-	for _, r := range rules {
-		// A rule with a specifier cannot come out of NewPolicy yet; a policy
-		// put together by hand must not have it read as covering every call.
-		if r.Bare() && matchName(r.Tool, name) {
-			return r, true
-		}
-	}
-	return Rule{}, false
 }
 
 // inScope reports whether every access of the given kinds lies, as written and

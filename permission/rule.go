@@ -7,10 +7,35 @@ import (
 	"strings"
 )
 
+// Source is where a rule comes from: what messages and updates call it, and
+// what a path that begins with "/" is relative to (P-80).
+type Source string
+
+// The sources of rules.
+const (
+	SourceOption  Source = "cliArg"          // an option or a flag
+	SourceSession Source = "session"         // an answer to a prompt
+	SourceUser    Source = "userSettings"    // the user's settings file
+	SourceProject Source = "projectSettings" // the project's
+	SourceLocal   Source = "localSettings"   // the project's, for this machine
+	SourceManaged Source = "policySettings"  // the organization's
+)
+
+// file reports whether the rules stand in a file: one that cannot be used is
+// then left out with a warning, and the rest of the file holds (P-41).
+func (s Source) file() bool { return s != SourceOption && s != SourceSession && s != "" }
+
 // Rule is a parsed permission rule: Tool or Tool(specifier) (P-39).
 type Rule struct {
 	Tool      string // tool name; in deny and ask rules it may hold "*" (P-43)
 	Specifier string // "": the rule covers every call; "*" is read as that
+	Source    Source // "": not known
+
+	// What the specifier means. NewPolicy sets one of them; a rule that has a
+	// specifier and none of them allows nothing and forbids every call.
+	command *commandPattern
+	path    *pathPattern
+	param   *paramPattern
 }
 
 // Bare reports whether the rule covers every call of its tools.
@@ -27,8 +52,8 @@ func (r Rule) String() string {
 }
 
 // ErrScopedRule is wrapped by the error for a rule that is well formed but
-// names a specifier, which is not built yet.
-var ErrScopedRule = errors.New("rules with a specifier come with issue B and are refused until then, so that none is read wider than it is; name the tool alone or leave the rule out")
+// whose tool has no specifiers, or none yet.
+var ErrScopedRule = errors.New("a specifier of this tool cannot be used, and the rule must not be read wider than it is; name the tool alone or leave the rule out")
 
 // RuleError says which rule could not be used and why.
 type RuleError struct {

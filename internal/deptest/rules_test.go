@@ -12,7 +12,7 @@ type layer struct {
 var layers = []layer{
 	{"internal/rawjson", nil, "bytes in, bytes out"},
 	{"message", []string{"internal/rawjson"}, "the stream's types are what everybody shares, so they know nobody"},
-	{"permission", []string{"message"}, "a decision is a pure function of rules, mode and accesses"},
+	{"permission", []string{"message", "internal/shell"}, "a decision is a pure function of rules, mode and accesses"},
 	{"tool", []string{"message", "permission"}, "a tool can be written against this package alone, without the engine"},
 	{"hook", []string{"message", "permission"}, "what hooks say is data; running them is the engine's job"},
 	{"model", []string{"message"}, "retries and errors are shared by all providers, so they know none"},
@@ -21,6 +21,7 @@ var layers = []layer{
 	{"session/file", []string{"session", "internal/vfs"}, "all disk access of the file store goes through vfs, so that tests can make every write fail"},
 	{"session/...", []string{"session"}, "stores and their suite know the interface only"},
 
+	{"internal/shell", nil, "reading a command is text in, parts out"},
 	{"internal/vfs", nil, "a file system knows nothing of what is kept in it"},
 	{"internal/history", []string{"message"}, "history is data and pure functions on it"},
 	{"internal/budget", []string{"message"}, "the ledger adds up; prices come in from outside"},
@@ -96,6 +97,7 @@ var modules = []struct{ path, users, reason string }{
 	{"github.com/google/jsonschema-go", "*", "tool schemas from Go types"},
 	{"github.com/santhosh-tekuri/jsonschema/v6", "*", "validation of tool input: all errors at once, with JSON pointers"},
 	{"golang.org/x/text", "*", "used by jsonschema/v6 for its messages; Unicode normalisation of paths (S-13)"},
+	{"mvdan.cc/sh/v3", "*", "the parser of shell commands, for permission: rules look at every command in a line (P-59)"},
 	{"github.com/google/uuid", "*", "UUIDs of sessions and messages"},
 	{"golang.org/x/sys", "*", "system calls for locks and processes"},
 	{"pgregory.net/rapid", "session/storetest", "random histories in the suite that every store passes; never in a program"},

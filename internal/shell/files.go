@@ -1,0 +1,154 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+)
+
+// editors are the commands that acceptEdits runs on files in the working
+// directories, with the options that do nothing else (P-8).
+var editors = map[string]spec{
+	"mkdir": {operands: asPaths, short: "pv", shortArg: "m", long: "parents verbose mode="},
+	"touch": {operands: asPaths, short: "acmh", shortArg: "dt", long: "no-create date="},
+	"rm":    {operands: asPaths, short: "rRfvdiI", long: "recursive force verbose dir"},
+	"rmdir": {operands: asPaths, short: "v", long: "ignore-fail-on-non-empty verbose"},
+	"mv":    {operands: asPaths, short: "finvuT", long: "force interactive no-clobber verbose update"},
+	"cp":    {operands: asPaths, short: "rRapfinvuTd", long: "recursive archive force interactive no-clobber verbose update"},
+	"sed":   {operands: afterText, textBy: "e", short: "niErsuz", shortArg: "e", long: "quiet silent in-place regexp-extended expression= separate", check: sedScripts},
+}
+
+// Edits reports whether a command, wrappers taken off, changes only the files
+// that its words name, and which they are. All of them are literal.
+func Edits(words []Word) (paths []Word, ok bool) {
+	if len(words) == 0 || !words[0].Literal {
+		return nil, false
+	}
+	s, known := editors[words[0].Text]
+	if !known || s.check != nil && !s.check(words[1:]) {
+		return nil, false
+	}
+	if slices.ContainsFunc(words[1:], func(w Word) bool { return !w.Literal }) {
+		return nil, false
+	}
+	ops, text, _, ok := s.split(words[1:])
+	if !ok {
+		return nil, false
+	}
+	if s.operands == afterText && !text {
+		if len(ops) == 0 {
+			return nil, false
+		}
+		ops = ops[1:]
+	}
+	return ops, len(ops) > 0
+}
+
+// The commands whose file arguments are known, for rules that forbid (P-75).
+var (
+	fileReaders = strings.Fields("cat head tail nl tac rev sed grep egrep fgrep rg sort uniq cut paste join diff cmp comm wc less more strings od hexdump xxd base64 file stat awk gawk jq bat md5sum sha1sum sha256sum sha512sum cksum tee dd install ln cp mv touch mkdir rm rmdir truncate chmod chown shred unlink rsync scp tar zip")
+	fileWriters = strings.Fields("sed sort tee dd install ln cp mv touch mkdir rm rmdir truncate chmod chown shred unlink rsync scp xxd uniq")
+	lastWrites  = strings.Fields("cp install ln rsync scp") // only the last operand is written
+)
+
+// Files is what a command may read and write by the names in its words.
+type Files struct {
+	Reads, Writes []Word
+	Recursive     bool // directories among them count with all that is in them
+}
+
+// NamedFiles returns the files that a command on the list of P-75 names. It
+// takes every word for a file that may be one, so it is for rules that forbid
+// only. ok is false for other commands.
+func NamedFiles(words []Word) (f Files, ok bool) {
+	if len(words) == 0 || !slices.Contains(fileReaders, words[0].Text) {
+		return f, false
+	}
+	name := words[0].Text
+	f.Recursive = slices.Contains([]string{"rg", "tar", "zip", "rsync", "mv"}, name)
+	into := false // an option names the directory that is written to
+	var ops []Word
+	for _, w := range words[1:] {
+		if strings.HasPrefix(w.Source, "-") {
+			if w.Literal && recursive(w.Text) || w.Literal && !strings.HasPrefix(w.Text, "--") && strings.ContainsRune(w.Text, 'a') {
+				f.Recursive = true
+			}
+			if w.Text == "-t" || strings.HasPrefix(w.Text, "--target-directory") {
+				into = true
+			}
+			// The value of an option may be a file too: --file=x, -fx.
+			if _, v, ok := strings.Cut(w.Text, "="); ok && v != "" {
+				ops = append(ops, Word{Text: v, Source: v, Literal: w.Literal, Glob: w.Glob})
+			} else if len(w.Text) > 2 && w.Text[1] != '-' {
+				v := w.Text[2:]
+				ops = append(ops, Word{Text: v, Source: v, Literal: w.Literal, Glob: w.Glob})
+			}
+			continue
+		}
+		if k, v, ok := strings.Cut(w.Text, "="); name == "dd" && ok {
+			v := Word{Text: v, Source: v, Literal: w.Literal, Glob: w.Glob}
+			if k == "of" {
+				f.Writes = append(f.Writes, v)
+			}
+			ops = append(ops, v)
+			continue
+		}
+		ops = append(ops, w)
+	}
+	f.Reads = ops
+	switch {
+	case name == "dd":
+	case slices.Contains(lastWrites, name) && !into:
+		if len(ops) > 0 {
+			f.Writes = append(f.Writes, ops[len(ops)-1])
+		}
+	case slices.Contains(fileWriters, name):
+		f.Writes = ops
+	}
+	return f, true
+}
+
+// Removed returns the targets of rm and rmdir.
+func Removed(words []Word) (targets []Word) {
+	if len(words) == 0 || words[0].Text != "rm" && words[0].Text != "rmdir" {
+		return nil
+	}
+	ended := false
+	for _, w := range words[1:] {
+		switch {
+		case !ended && w.Text == "--":
+			ended = true
+		case !ended && strings.HasPrefix(w.Text, "-"):
+		default:
+			targets = append(targets, w)
+		}
+	}
+	return targets
+}
+
+// exactOnly are commands that no rule with a wildcard approves (P-65).
+var exactOnly = []string{"watch", "setsid", "ionice", "flock"}
+
+// ExactOnly reports whether only an exact rule may approve a command (P-65).
+func ExactOnly(words []Word) bool {
+	if len(words) == 0 {
+		return false
+	}
+	name := base(words[0].Text)
+	if name != "find" {
+		return slices.Contains(exactOnly, name)
+	}
+	args := slices.Clone(words[1:])
+	for i, w := range args {
+		if !w.Literal && !strings.HasPrefix(w.Source, "-") {
+			args[i] = Word{Text: "x", Literal: true} // a directory or a value
+		}
+	}
+	return !findReads(args)
+}
+
+// SafeVariable reports whether an assignment to a variable changes nothing of
+// what a command does to files or runs (P-63).
+func SafeVariable(name string) bool {
+	return slices.Contains([]string{"NODE_ENV", "LANG", "TZ", "NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "CI", "DEBUG"}, name) ||
+		strings.HasPrefix(name, "LC_")
+}

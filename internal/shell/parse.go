@@ -1,0 +1,309 @@
+package shell
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Parse reads a command. An error says why it cannot be read; then nothing is
+// known of what it runs (P-70).
+func Parse(command string) (s Script, err error) {
+	defer func() {
+		if p := recover(); p != nil { // the parser is not ours
+			s, err = Script{}, fmt.Errorf("the command cannot be parsed: %v", p)
+		}
+	}()
+	if len(command) > MaxLength {
+		return Script{}, fmt.Errorf("the command is longer than %d characters", MaxLength)
+	}
+	// Shells and the parser disagree about carriage returns and other control
+	// characters in words.
+	if i := strings.IndexFunc(command, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }); i >= 0 {
+		return Script{}, fmt.Errorf("the command holds the control character %q", command[i])
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	if err != nil {
+		return Script{}, fmt.Errorf("the command cannot be parsed: %w", err)
+	}
+	r := &reader{src: command}
+	r.stmts(file.Stmts)
+	return r.out, nil
+}
+
+// reader collects the parts of a script.
+type reader struct {
+	src   string
+	out   Script
+	loops int
+}
+
+func (r *reader) ask(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(r.out.Ask, text) {
+		r.out.Ask = append(r.out.Ask, text)
+	}
+}
+
+func (r *reader) unsure(text string) {
+	if !slices.Contains(r.out.Unsure, text) {
+		r.out.Unsure = append(r.out.Unsure, text)
+	}
+}
+
+func (r *reader) source(n syntax.Node) string {
+	from, to := int(n.Pos().Offset()), int(n.End().Offset())
+	if from > to || to > len(r.src) {
+		r.unsure("a text that cannot be located")
+		return ""
+	}
+	return r.src[from:to]
+}
+
+func (r *reader) stmts(list []*syntax.Stmt) {
+	for _, s := range list {
+		r.stmt(s)
+	}
+}
+
+func (r *reader) stmt(s *syntax.Stmt) {
+	if s == nil {
+		return
+	}
+	r.out.Statements = append(r.out.Statements, Collapse(strings.TrimRight(r.source(s), ";&\n \t")))
+	part := Part{Loop: r.loops > 0}
+	stdin := false // fed by a here-document or a here-string
+	for _, d := range s.Redirs {
+		if d.Hdoc != nil {
+			r.nested(d.Hdoc)
+		}
+		if d.Word == nil {
+			continue
+		}
+		r.nested(d.Word)
+		switch d.Op {
+		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+			stdin = true
+			continue
+		case syntax.DplIn, syntax.DplOut:
+			if to := d.Word.Lit(); to != "" && strings.Trim(to, "0123456789-") == "" {
+				continue
+			}
+		}
+		target := r.word(d.Word)
+		if target.Text == "!" { // ">! file" of zsh
+			r.unsure("a redirection that bash and zsh read differently")
+		}
+		red := Redirect{Target: target}
+		switch d.Op {
+		case syntax.RdrIn, syntax.DplIn:
+			red.Read = true
+		case syntax.RdrInOut:
+			red.Read, red.Write = true, true
+		default: // an unknown one writes
+			red.Write = true
+		}
+		part.Redirects = append(part.Redirects, red)
+	}
+	if call, ok := s.Cmd.(*syntax.CallExpr); ok {
+		r.call(call, part, stdin)
+		return
+	}
+	if len(part.Redirects) > 0 {
+		r.out.Parts = append(r.out.Parts, part)
+	}
+	r.command(s.Cmd)
+}
+
+// call adds a simple command.
+func (r *reader) call(c *syntax.CallExpr, part Part, stdin bool) {
+	for _, a := range c.Assigns {
+		r.nested(a)
+		part.Assigns = append(part.Assigns, r.assign(a))
+	}
+	for _, w := range c.Args {
+		r.nested(w)
+		part.Words = append(part.Words, r.word(w))
+	}
+	r.out.Parts = append(r.out.Parts, part)
+	for words := part.Words; len(words) > 0; {
+		if !words[0].Literal && !(words[0].Tilde && !words[0].Glob && strings.HasPrefix(words[0].Text, "~/")) {
+			r.ask("the command word %s, which is known only when it runs", words[0].Source)
+		}
+		name := base(words[0].Text)
+		switch {
+		case slices.Contains(evaluators, name):
+			r.ask("%q, which runs what it is given", name)
+		case stdin && slices.Contains(shells, name):
+			r.ask("a here-document that %q runs", name)
+		}
+		rest, ok := Unwrap(words)
+		if !ok {
+			break
+		}
+		words = rest
+	}
+}
+
+// evaluators run or replace commands in the shell itself (P-72).
+var evaluators = []string{"eval", "source", ".", "exec", "trap", "alias"}
+
+// shells run what they read.
+var shells = []string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh"}
+
+func (r *reader) assign(a *syntax.Assign) Assign {
+	out := Assign{Source: r.source(a)}
+	if a.Name != nil {
+		out.Name = a.Name.Value
+	}
+	switch {
+	case a.Value != nil:
+		out.Value = r.word(a.Value)
+	case a.Array != nil || a.Index != nil:
+		out.Value = Word{Text: out.Source, Source: out.Source}
+	default:
+		out.Value = Word{Literal: true}
+	}
+	return out
+}
+
+// command goes into a compound command.
+func (r *reader) command(c syntax.Command) {
+	switch c := c.(type) {
+	case nil:
+	case *syntax.Block:
+		r.stmts(c.Stmts)
+	case *syntax.Subshell:
+		r.stmts(c.Stmts)
+	case *syntax.BinaryCmd:
+		r.stmt(c.X)
+		r.stmt(c.Y)
+	case *syntax.IfClause:
+		for ; c != nil; c = c.Else {
+			r.stmts(c.Cond)
+			r.stmts(c.Then)
+		}
+	case *syntax.WhileClause:
+		r.loop(func() { r.stmts(c.Cond); r.stmts(c.Do) })
+	case *syntax.ForClause:
+		r.nested(c.Loop)
+		r.loop(func() { r.stmts(c.Do) })
+	case *syntax.CaseClause:
+		r.nested(c.Word)
+		for _, item := range c.Items {
+			for _, p := range item.Patterns {
+				r.nested(p)
+			}
+			r.stmts(item.Stmts)
+		}
+	case *syntax.TimeClause:
+		r.stmt(c.Stmt)
+	case *syntax.TestClause:
+		r.test(c)
+	case *syntax.DeclClause:
+		part := Part{Loop: r.loops > 0, Words: []Word{{Text: c.Variant.Value, Source: c.Variant.Value, Literal: true}}}
+		for _, a := range c.Args {
+			r.nested(a)
+			part.Words = append(part.Words, Word{Text: r.source(a), Source: r.source(a)})
+		}
+		r.out.Parts = append(r.out.Parts, part)
+	case *syntax.FuncDecl:
+		r.ask("the definition of a function")
+		r.loop(func() { r.stmt(c.Body) }) // it may be called more than once
+	case *syntax.CoprocClause:
+		r.stmt(c.Stmt)
+	case *syntax.ArithmCmd, *syntax.LetClause:
+		r.nested(c)
+		r.unsure("arithmetic, which evaluates the values of variables")
+	default:
+		r.ask("a construct that is not known here (%T)", c)
+	}
+}
+
+func (r *reader) loop(do func()) {
+	r.loops++
+	defer func() { r.loops-- }()
+	do()
+}
+
+// test goes into [[ … ]]: comparing numbers evaluates arithmetic, which can run
+// commands.
+func (r *reader) test(c *syntax.TestClause) {
+	r.nested(c)
+	syntax.Walk(c, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.BinaryTest:
+			if n.Op >= syntax.TsEql && n.Op <= syntax.TsGtr {
+				r.unsure("arithmetic, which evaluates the values of variables")
+			}
+		case *syntax.UnaryTest:
+			if n.Op == syntax.TsVarSet || n.Op == syntax.TsRefVar {
+				r.unsure("a test that evaluates the name of a variable")
+			}
+		}
+		return true
+	})
+}
+
+// nested adds the commands inside the substitutions of a node (P-60).
+func (r *reader) nested(n syntax.Node) {
+	if n == nil {
+		return
+	}
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			if n.TempFile || n.ReplyVar {
+				r.unsure("a substitution that bash and zsh read differently")
+			}
+			r.stmts(n.Stmts)
+			return false
+		case *syntax.ProcSubst:
+			r.stmts(n.Stmts)
+			return false
+		case *syntax.ExtGlob:
+			r.unsure("a pattern with parentheses, which can run commands in zsh")
+		case *syntax.ArithmExp:
+			if !numeric(n.X) {
+				r.unsure("arithmetic, which evaluates the values of variables")
+			}
+		case *syntax.ParamExp:
+			r.param(n)
+		case *syntax.CallExpr: // only inside what was not expected
+			r.unsure("a command where none is expected")
+		}
+		return true
+	})
+}
+
+// param looks for expansions that evaluate more than a variable's value.
+func (r *reader) param(p *syntax.ParamExp) {
+	switch {
+	case p.Index != nil && !numeric(p.Index), p.Slice != nil && !(numeric(p.Slice.Offset) && numeric(p.Slice.Length)):
+		r.unsure("arithmetic, which evaluates the values of variables")
+	case p.Exp != nil && p.Exp.Op == syntax.OtherParamOps:
+		r.unsure("an expansion with @, which can run commands")
+	case p.Flags != nil, p.NestedParam != nil, len(p.Modifiers) > 0, p.Excl,
+		p.Split != syntax.OptUnset, p.GlobSubst != syntax.OptUnset, p.RcExpand != syntax.OptUnset:
+		r.unsure("an expansion that bash and zsh read differently")
+	}
+}
+
+// numeric reports whether an arithmetic expression is of numbers only.
+func numeric(x syntax.ArithmExpr) bool {
+	switch x := x.(type) {
+	case nil:
+		return true
+	case *syntax.Word:
+		lit := x.Lit()
+		return lit == "@" || lit == "*" || lit != "" && strings.Trim(lit, "0123456789") == ""
+	case *syntax.BinaryArithm:
+		return numeric(x.X) && numeric(x.Y)
+	case *syntax.UnaryArithm:
+		return numeric(x.X)
+	case *syntax.ParenArithm:
+		return numeric(x.X)
+	}
+	return false
+}

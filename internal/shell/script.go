@@ -1,0 +1,141 @@
+package shell
+
+// MaxLength is the longest command that is read, in bytes (P-70).
+const MaxLength = 10_000
+
+// Script is a command taken apart.
+type Script struct {
+	// Parts are the simple commands in the order of the text, nested ones
+	// before the command that they are nested in (P-59, P-60).
+	Parts []Part
+	// Statements are the texts of all statements, lists and pipelines among
+	// them, with runs of unquoted blanks collapsed.
+	Statements []string
+	// Ask says which constructs must always be asked about (P-72); empty: none.
+	Ask []string
+	// Unsure says why the parts may not be all that runs; empty: they are.
+	Unsure []string
+}
+
+// Part is a simple command, or the assignments or redirections of a statement
+// that has no words of its own.
+type Part struct {
+	Assigns   []Assign
+	Words     []Word // the command word first; may be empty
+	Redirects []Redirect
+	Loop      bool // inside a loop: it may run more than once
+}
+
+// Assign is an assignment to a variable.
+type Assign struct {
+	Name   string
+	Value  Word
+	Source string
+}
+
+// Word is one word of a command.
+type Word struct {
+	// Text is what the word expands to when Literal, quotes removed; otherwise
+	// its source.
+	Text    string
+	Source  string // as written
+	Literal bool   // expands to exactly Text
+	Tilde   bool   // begins with an unquoted "~"
+	// Glob says that nothing but unquoted globs, braces and a first "~" expands.
+	// Flat is then the word without quotes, Prefix what stands in it before the
+	// first glob or brace.
+	Glob         bool
+	Brace        bool // holds an unquoted brace
+	Flat, Prefix string
+}
+
+// Redirect is a redirection to or from a file. Those between file descriptors,
+// here-documents and here-strings are left out.
+type Redirect struct {
+	Write, Read bool
+	Target      Word
+}
+
+// Name is the command word, without quotes; "" when there is none or it is
+// not literal.
+func (p Part) Name() string {
+	if len(p.Words) == 0 || !p.Words[0].Literal {
+		return ""
+	}
+	return p.Words[0].Text
+}
+
+// Text is the part as rules see it: the command word without quotes and the
+// other words as written, one blank between them (P-58, P-59). A command word
+// that would be more than one word, or another one, without its quotes keeps
+// them.
+func Text(words []Word) string {
+	var b []byte
+	for i, w := range words {
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		if i == 0 && w.Literal && plain(w.Text) {
+			b = append(b, w.Text...)
+			continue
+		}
+		b = append(b, w.Source...)
+	}
+	return string(b)
+}
+
+// Unquoted is the words without their quotes. Different commands can have the
+// same Unquoted, so it is for rules that forbid only.
+func Unquoted(words []Word) string {
+	var b []byte
+	for i, w := range words {
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		b = append(b, w.Text...)
+	}
+	return string(b)
+}
+
+// plain reports whether a text stands for itself as one word.
+func plain(s string) bool {
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c >= 0x80:
+		case c == '_' || c == '-' || c == '.' || c == '/' || c == '+' || c == ':' || c == '@' || c == ',' || c == '%' || c == '=':
+		case c == '[' && s == "[":
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
+
+// Collapse trims s and makes each run of blanks outside quotes one blank.
+func Collapse(s string) string {
+	b := make([]byte, 0, len(s))
+	var quote byte
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case quote == 0 && (c == ' ' || c == '\t'):
+			if len(b) > 0 && (b[len(b)-1] != ' ' || i >= 2 && s[i-1] == ' ' && s[i-2] == '\\') {
+				b = append(b, ' ')
+			}
+			continue
+		case c == '\\' && quote != '\'' && i+1 < len(s):
+			b = append(b, c)
+			i++
+			c = s[i]
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+		case c == quote:
+			quote = 0
+		}
+		b = append(b, c)
+	}
+	for len(b) > 0 && b[len(b)-1] == ' ' && (len(b) < 2 || b[len(b)-2] != '\\') {
+		b = b[:len(b)-1]
+	}
+	return string(b)
+}

@@ -1,0 +1,163 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+)
+
+// wrapper says how the options of a program end that runs the command which
+// follows them.
+type wrapper struct {
+	alone    []string // options without a value
+	value    []string // options whose value is the next word, or attached
+	operands int      // words before the command
+	digits   bool     // an option such as -10
+}
+
+// wrappers are looked through before a command is matched (P-61). Anything else
+// among their options keeps them unread.
+var wrappers = map[string]wrapper{
+	"timeout": {alone: []string{"--foreground", "--preserve-status", "-v", "--verbose", "-f", "-p"}, value: []string{"-k", "--kill-after", "-s", "--signal"}, operands: 1},
+	"time":    {alone: []string{"-p"}},
+	"nice":    {value: []string{"-n", "--adjustment"}, digits: true},
+	"nohup":   {},
+	"stdbuf":  {value: []string{"-i", "-o", "-e", "--input", "--output", "--error"}},
+	"command": {},
+	"builtin": {},
+	"noglob":  {},
+	"xargs":   {},
+}
+
+// Unwrap takes one wrapper off a command. ok is false when the command is not
+// wrapped or the wrapper has options that are not known.
+func Unwrap(words []Word) (rest []Word, ok bool) {
+	if len(words) < 2 || !words[0].Literal {
+		return nil, false
+	}
+	w, known := wrappers[words[0].Text]
+	if !known {
+		return nil, false
+	}
+	i := 1
+	for ; i < len(words); i++ {
+		opt := words[i]
+		if !strings.HasPrefix(opt.Text, "-") {
+			break
+		}
+		if !opt.Literal {
+			return nil, false
+		}
+		name, _, attached := strings.Cut(opt.Text, "=")
+		switch {
+		case slices.Contains(w.alone, opt.Text):
+		case slices.Contains(w.value, opt.Text):
+			if i++; i >= len(words) || !words[i].Literal {
+				return nil, false
+			}
+		case attached && strings.HasPrefix(name, "--") && slices.Contains(w.value, name):
+		case len(opt.Text) > 2 && opt.Text[1] != '-' && slices.Contains(w.value, opt.Text[:2]):
+		case w.digits && len(opt.Text) > 1 && strings.Trim(opt.Text[1:], "0123456789") == "":
+		default:
+			return nil, false
+		}
+	}
+	for range w.operands {
+		if i >= len(words) || !words[i].Literal {
+			return nil, false
+		}
+		i++
+	}
+	if i >= len(words) {
+		return nil, false
+	}
+	return words[i:], true
+}
+
+// Stripped takes all wrappers off a command. ok is false when one of them could
+// not be read, so that it is not known which command it runs.
+func Stripped(words []Word) (rest []Word, ok bool) {
+	for len(words) > 0 && words[0].Literal {
+		if _, wraps := wrappers[words[0].Text]; !wraps {
+			break
+		}
+		inside, known := Unwrap(words)
+		if !known {
+			return words, len(words) == 3 && words[0].Text == "command" && (words[1].Text == "-v" || words[1].Text == "-V")
+		}
+		words = inside
+	}
+	return words, true
+}
+
+// runners are programs that run what stands in their arguments. Rules that
+// forbid look through them (P-61), whatever their options.
+var runners = []string{
+	"timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "noglob", "nocorrect", "xargs",
+	"env", "sudo", "doas", "busybox", "toybox", "su", "runuser", "setsid", "flock", "watch", "script", "parallel", "nsenter",
+	"unshare", "chroot", "ionice", "chrt", "taskset", "strace", "ltrace", "unbuffer", "exec", "eval", "trap", "coproc", "repeat",
+	"find", "fd", "ssh", "-",
+}
+
+// maxDepth bounds the commands inside the arguments of commands.
+const maxDepth = 5
+
+// Inner returns the commands that may run for these words, as rules that forbid
+// see them: the command itself, what stands behind programs that run other
+// commands, and the parts of scripts in arguments. The command word of each is
+// without its directory. Some of them may never run.
+func Inner(words []Word) [][]Word { return inner(words, 0) }
+
+func inner(words []Word, depth int) (out [][]Word) {
+	if len(words) == 0 {
+		return nil
+	}
+	first := words[0]
+	if b := base(first.Text); first.Literal && b != "" && b != first.Text {
+		first.Text, first.Source = b, b
+		words = append([]Word{first}, words[1:]...)
+	}
+	out = append(out, words)
+	if depth >= maxDepth || !first.Literal {
+		return out
+	}
+	isShell := slices.Contains(shells, first.Text)
+	if !isShell && !slices.Contains(runners, first.Text) {
+		return out
+	}
+	for i := 1; i < len(words); i++ {
+		w := words[i]
+		if !isShell {
+			rest := words[i:]
+			if end := slices.IndexFunc(rest, func(w Word) bool { return w.Text == ";" || w.Text == "+" }); end > 0 && first.Text == "find" {
+				rest = rest[:end]
+			}
+			if b := base(w.Text); w.Literal && b != "" && b != w.Text {
+				w.Text, w.Source = b, b
+				rest = append([]Word{w}, rest[1:]...)
+			}
+			out = append(out, rest)
+		}
+		// An argument that is more than one word may be a script: sh -c '…',
+		// or a nested runner may take it.
+		if w.Literal && strings.ContainsAny(w.Text, " \t\n;&|$`(") {
+			if s, err := Parse(w.Text); err == nil {
+				for _, p := range s.Parts {
+					out = append(out, inner(p.Words, depth+1)...)
+				}
+			} else {
+				out = append(out, []Word{{Text: w.Text, Source: w.Text}})
+			}
+		} else if isShell && w.Literal && !strings.HasPrefix(w.Text, "-") {
+			out = append(out, []Word{w})
+		}
+	}
+	if !isShell { // a shell behind a runner: sudo sh -c '…'
+		for i := 1; i < len(words); i++ {
+			if w := words[i]; w.Literal && slices.Contains(shells, base(w.Text)) {
+				out = append(out, inner(words[i:], depth+1)...)
+				break
+			}
+		}
+	}
+	return out
+}

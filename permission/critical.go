@@ -1,0 +1,83 @@
+package permission
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/turnwright/turnwright/internal/shell"
+)
+
+// variableTail is a variable followed at once by a glob or by a final slash:
+// with the variable empty it names everything (P-110).
+var variableTail = regexp.MustCompile(`(?:\$[A-Za-z_0-9@*?#!-]+|\$\{[^}]*\}|\$\([^)]*\)|` + "`[^`]*`" + `)["/]*(?:\.?[*?\[{].*|/"?)$`)
+
+// homeNames are spellings of the home and the working directory.
+var homeNames = regexp.MustCompile(`^"?\$(?:\{(?:HOME|PWD|OLDPWD)\}|HOME|PWD|OLDPWD)"?(?:/\.?)*$`)
+
+// criticalTarget reports whether removing what a word names could destroy the
+// system, the user's files or the whole project (P-110).
+func (p *Policy) criticalTarget(at *place, w shell.Word) bool {
+	if path, ok := p.expand(w); ok {
+		all, known := at.accesses(Write, path)
+		if !known {
+			// In an unknown directory, "." and its parents may be anything.
+			return !strings.ContainsFunc(path, func(r rune) bool { return r != '.' && r != '/' })
+		}
+		return slices.ContainsFunc(all, func(a Access) bool { return p.criticalDir(a.Target) || p.criticalDir(a.Written) })
+	}
+	if w.Literal {
+		return false // an empty word
+	}
+	if !w.Glob {
+		return variableTail.MatchString(w.Source) || homeNames.MatchString(w.Source)
+	}
+	if w.Tilde && (w.Prefix == w.Flat || !strings.HasPrefix(w.Prefix, "~/")) {
+		return true // the home directory of somebody
+	}
+	dir, ok := p.globDir(w)
+	if !ok {
+		return true // a brace or a glob that may leave its directory
+	}
+	prefix := w.Prefix[strings.LastIndexByte(w.Prefix, '/')+1:]
+	if strings.Contains(w.Flat[len(w.Prefix)-len(prefix):], "/") && !strings.HasSuffix(w.Flat, "/") {
+		// What the glob names lies deeper, unless its directory is the root.
+		return dir == "/"
+	}
+	all, known := at.accesses(Write, dir)
+	if !known {
+		return true
+	}
+	return slices.ContainsFunc(all, func(a Access) bool { return p.criticalGlob(a.Target, prefix) || p.criticalGlob(a.Written, prefix) })
+}
+
+// criticalDir reports whether a path is the root or a child of it, the home
+// directory, or a working directory's ancestor or the session's own.
+func (p *Policy) criticalDir(path string) bool {
+	parent := filepath.Dir(path)
+	if parent == path || filepath.Dir(parent) == parent || slices.Contains(p.home, path) {
+		return true
+	}
+	return slices.ContainsFunc(p.start, func(dir string) bool { return within(path, dir) })
+}
+
+// criticalGlob reports whether a glob directly under dir may take a whole
+// directory that matters: the root, the home directory, an additional directory
+// or a parent of a working directory. prefix is what stands before the glob in
+// the name.
+func (p *Policy) criticalGlob(dir, prefix string) bool {
+	if filepath.Dir(dir) == dir {
+		return true
+	}
+	if slices.Contains(p.home, dir) && prefix == "" {
+		return true
+	}
+	return slices.ContainsFunc(p.Dirs, func(d string) bool {
+		if d == dir {
+			return !slices.Contains(p.start, d)
+		}
+		rel, err := filepath.Rel(dir, d)
+		return err == nil && filepath.IsLocal(rel) && strings.HasPrefix(rel, prefix)
+	})
+}

@@ -1,0 +1,324 @@
+package permission
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/turnwright/turnwright/internal/shell"
+)
+
+var (
+	errNoCommand = errors.New("the call does not say which command it runs")
+	errCommands  = errors.New("the call runs more than one command")
+)
+
+// verdict is what is known of a command or of a part of it.
+type verdict struct {
+	ok      bool
+	typ     string // ReasonRule, ReasonMode or ReasonOther
+	why     string // what approves it, or what stands against it
+	blocked string // a path outside the working directories that stands against it
+	// missing are the rules that would approve what is not approved.
+	missing []RuleValue
+}
+
+// refuse is a verdict against a part.
+func refuse(format string, args ...any) verdict { return verdict{why: fmt.Sprintf(format, args...)} }
+
+// judge says whether every part of the command is approved: by being read-only
+// (P-66), by the mode (P-8) or by allow rules (P-59). only limits it to the
+// first.
+func (c *command) judge(tool string, only bool) verdict {
+	if c.err != nil {
+		return refuse("%v, so it must be looked at", c.err)
+	}
+	if !only {
+		if len(c.script.Ask) > 0 {
+			return refuse("it holds %s", strings.Join(c.script.Ask, "; "))
+		}
+	} else if len(c.script.Ask) > 0 || len(c.script.Unsure) > 0 {
+		return refuse("it holds %s", strings.Join(append(slices.Clone(c.script.Ask), c.script.Unsure...), "; "))
+	}
+	if len(c.script.Parts) == 0 {
+		return verdict{ok: true, typ: ReasonOther, why: "the command does nothing"}
+	}
+	out := verdict{ok: true, typ: ReasonOther, why: "the command only reads in the working directories"}
+	for i := range c.script.Parts {
+		v := c.judgePart(tool, i, only)
+		if v.ok {
+			if v.typ != ReasonOther && out.typ != ReasonRule {
+				out.typ, out.why = v.typ, v.why
+			}
+			continue
+		}
+		if out.ok {
+			out = v
+			out.missing = nil
+		}
+		if out.blocked == "" {
+			out.blocked = v.blocked
+		}
+		for _, m := range v.missing {
+			if !contains(out.missing, m) {
+				out.missing = append(out.missing, m)
+			}
+		}
+		if v.missing == nil { // no rule can approve it
+			out.missing = append(out.missing, RuleValue{})
+		}
+	}
+	if !out.ok && (contains(out.missing, RuleValue{}) || len(out.missing) > maxSuggestedRule) {
+		out.missing = nil
+	}
+	return out
+}
+
+func (c *command) judgePart(tool string, i int, only bool) verdict {
+	part, at := c.script.Parts[i], &c.parts[i]
+	var v verdict
+	if len(part.Words) > 0 || len(part.Assigns) > 0 {
+		v = c.judgeWords(tool, part, at, only)
+	} else {
+		v = verdict{ok: true, typ: ReasonOther, why: "a redirection"}
+	}
+	if !v.ok {
+		return v
+	}
+	byRule := v.typ == ReasonRule
+	if len(part.Redirects) > 0 && !byRule && !only {
+		words, read := shell.Stripped(part.Words)
+		if rule, ok := c.byRule(tool, part, words, read); ok {
+			byRule, v.typ, v.why = true, ReasonRule, fmt.Sprintf("allow rule %q", rule)
+		}
+	}
+	for _, red := range part.Redirects {
+		if r := c.judgeRedirect(at, red, byRule, only); !r.ok {
+			return r
+		}
+	}
+	return v
+}
+
+// judgeRedirect checks the file that a redirection opens (P-73, P-74). byRule
+// says that an allow rule approves the command: then a file in the working
+// directories may be written too.
+func (c *command) judgeRedirect(at *place, red shell.Redirect, byRule, only bool) verdict {
+	w := red.Target
+	switch {
+	case w.Literal && w.Text == "/dev/null":
+		return verdict{ok: true}
+	case !w.Literal || w.Text == "":
+		return refuse("the target of a redirection, %s, is known only when it runs", w.Source)
+	case strings.HasPrefix(filepath.Clean(w.Text), "/dev/"):
+		return refuse("a redirection opens %s", w.Text)
+	case red.Write && only:
+		return refuse("a redirection writes %s", w.Text)
+	}
+	kind := Read
+	if red.Write {
+		kind = Write
+	}
+	all, ok := at.accesses(kind, w.Text)
+	if !ok {
+		return refuse("the directory of a redirection's target, %s, is not known", w.Text)
+	}
+	for _, a := range all {
+		switch {
+		case kind == Read && c.p.mayRead(a):
+		case kind == Write && writesProtected([]Access{a}):
+			return refuse("a redirection writes the protected path %s", a.Written)
+		case kind == Write && (c.p.grants(a) || byRule && c.p.inScope([]Access{a}, Write)):
+		default:
+			v := refuse("a redirection opens %s", a.Written)
+			if !c.p.inScope([]Access{a}, kind) {
+				v.blocked = a.Target
+			}
+			return v
+		}
+	}
+	return verdict{ok: true}
+}
+
+// judgeWords checks a simple command without its redirections.
+func (c *command) judgeWords(tool string, part shell.Part, at *place, only bool) verdict {
+	unsafe := slices.IndexFunc(part.Assigns, func(a shell.Assign) bool { return !shell.SafeVariable(a.Name) })
+	words, read := shell.Stripped(part.Words)
+	v := refuse("nothing allows %q", shell.Text(part.Words))
+	switch {
+	case unsafe >= 0:
+		v = refuse("the assignment to %s may change what runs", part.Assigns[unsafe].Name)
+	case len(part.Words) == 0:
+		return verdict{ok: true, typ: ReasonOther, why: "an assignment"}
+	case read && len(c.script.Unsure) == 0:
+		if v = c.harmless(words, at); v.ok {
+			return v
+		}
+		if c.p.Mode == ModeAcceptEdits && !only && c.editsInScope(words, at) {
+			return verdict{ok: true, typ: ReasonMode, why: fmt.Sprintf("permission mode %q", c.p.Mode)}
+		}
+	}
+	if only {
+		return v
+	}
+	if rule, ok := c.byRule(tool, part, words, read && unsafe < 0); ok {
+		return verdict{ok: true, typ: ReasonRule, why: fmt.Sprintf("allow rule %q", rule)}
+	}
+	if len(c.script.Unsure) > 0 {
+		v.why += "; it holds " + strings.Join(c.script.Unsure, "; ")
+	}
+	if v.missing == nil && read && unsafe < 0 && len(c.script.Unsure) == 0 {
+		// The rule is for this very command. One with a "*" would be wider.
+		if text := shell.Text(words); !strings.Contains(text, "*") && !strings.HasSuffix(text, ":") {
+			v.missing = []RuleValue{{tool, escaper.Replace(text)}}
+			if tool == "Monitor" {
+				v.missing[0].ToolName = "Bash"
+			}
+		}
+	}
+	return v
+}
+
+// harmless approves read-only commands and cd inside the working directories.
+func (c *command) harmless(words []shell.Word, at *place) verdict {
+	if words[0].Text == "cd" && words[0].Literal {
+		return c.judgeCd(words, at)
+	}
+	use, ok := shell.ReadOnly(words)
+	if !ok {
+		return refuse("nothing allows %q", shell.Text(words))
+	}
+	if use.Git && (c.moves || !slices.Equal(at.dirs, c.p.start)) { // P-67
+		return refuse("git may run programs that another directory's repository names")
+	}
+	for _, w := range use.Paths {
+		path, literal := c.p.expand(w)
+		if !literal {
+			dir, ok := c.p.globDir(w)
+			if !ok {
+				return refuse("the path %s is known only when it runs", w.Source)
+			}
+			path = dir
+		}
+		all, known := at.accesses(Read, path)
+		if !known {
+			return refuse("it is not known where %s is", w.Source)
+		}
+		for _, a := range all {
+			if !c.p.mayRead(a) {
+				v := refuse("%s lies outside the working directories or must not be read", w.Source)
+				if !c.p.inScope([]Access{a}, Read) {
+					v.blocked = a.Target
+				}
+				return v
+			}
+		}
+	}
+	return verdict{ok: true, typ: ReasonOther, why: "the command only reads"}
+}
+
+func (c *command) judgeCd(words []shell.Word, at *place) verdict {
+	to, ok := c.cdTarget(words)
+	if !ok {
+		return refuse("it is not known where cd goes")
+	}
+	all, known := at.accesses(Read, to)
+	if !known {
+		return refuse("it is not known where cd goes")
+	}
+	for _, a := range all {
+		if !c.p.mayRead(a) {
+			v := refuse("cd leaves the working directories: %s", a.Written)
+			v.blocked = a.Target
+			v.missing = []RuleValue{{"Read", escapePath(a.Written)}} // P-77
+			if a.Target != a.Written {
+				v.missing = append(v.missing, RuleValue{"Read", escapePath(a.Target)})
+			}
+			return v
+		}
+	}
+	return verdict{ok: true, typ: ReasonOther, why: "cd stays in the working directories"}
+}
+
+// editsInScope approves the file commands of acceptEdits (P-8, P-9).
+func (c *command) editsInScope(words []shell.Word, at *place) bool {
+	paths, ok := shell.Edits(words)
+	if !ok {
+		return false
+	}
+	for _, w := range paths {
+		all, known := at.accesses(Write, w.Text)
+		if !known || writesProtected(all) || !c.p.inScope(all, Write) {
+			return false
+		}
+	}
+	return true
+}
+
+// bare finds an allow rule that covers every call of the tool.
+func (c *command) bare(tool string) (Rule, bool) {
+	for _, r := range c.p.Allow {
+		if r.Bare() && matchName(r.Tool, tool) {
+			return r, true
+		}
+	}
+	return Rule{}, false
+}
+
+// byRule finds an allow rule for a part. plain says that wrappers were taken off
+// and that no assignment stands in the way; otherwise only a rule with the very
+// text of the command counts.
+func (c *command) byRule(tool string, part shell.Part, words []shell.Word, plain bool) (Rule, bool) {
+	if r, ok := c.bare(tool); ok {
+		return r, true
+	}
+	exact := []string{c.text}
+	var assigns strings.Builder
+	for _, a := range part.Assigns {
+		assigns.WriteString(a.Source + " ")
+	}
+	wild := ""
+	if len(c.script.Unsure) == 0 {
+		exact = append(exact, assigns.String()+shell.Text(part.Words))
+		if plain {
+			exact = append(exact, shell.Text(words))
+			if !shell.ExactOnly(words) {
+				wild = shell.Text(words)
+			}
+		}
+	}
+	for _, r := range c.p.Allow {
+		switch m := r.command; {
+		case m == nil:
+		case !m.wild && slices.Contains(exact, m.text), m.wild && wild != "" && m.match(wild):
+			return r, true
+		}
+	}
+	return Rule{}, false
+}
+
+// mayRead reports whether a command may read a path without asking: what Read
+// itself could.
+func (p *Policy) mayRead(a Access) bool {
+	a.Kind = Read
+	if slices.ContainsFunc(p.Deny, func(r Rule) bool { return r.Bare() && matchName(r.Tool, "Read") }) {
+		return false
+	}
+	return p.inScope([]Access{a}, Read) || p.grants(a)
+}
+
+// grants reports whether an allow rule about files covers an access, under both
+// names of the path (P-85, P-87).
+func (p *Policy) grants(a Access) bool {
+	return slices.ContainsFunc(p.Allow, func(r Rule) bool {
+		switch {
+		case r.Tool == "Read" && a.Kind != Read, r.Tool != "Read" && r.Tool != "Edit":
+			return false
+		case r.Bare():
+			return r.Tool == "Edit" == (a.Kind == Write)
+		}
+		return r.path != nil && r.path.match(a.Target) && r.path.match(a.Written)
+	})
+}

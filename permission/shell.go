@@ -1,0 +1,326 @@
+package permission
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/turnwright/turnwright/internal/shell"
+)
+
+// command is the shell command of a request, taken apart.
+type command struct {
+	p      *Policy
+	text   string // blanks collapsed
+	script shell.Script
+	err    error   // it could not be read (P-70)
+	parts  []place // one for each of script.Parts
+	moves  bool    // it may change its directory
+}
+
+// place is where a part runs and what may run in it.
+type place struct {
+	dirs    []string // every directory that it may run in
+	unknown bool     // or another one
+	inner   [][]shell.Word
+}
+
+// maxDirs bounds the directories that a part may run in.
+const maxDirs = 8
+
+// command reads the command of a request; nil for tools that run none.
+func (p *Policy) command(name string, r Request) *command {
+	if name != "Bash" && name != "Monitor" {
+		return nil
+	}
+	c := &command{p: p}
+	var found bool
+	for _, a := range r.Accesses {
+		if a.Kind != Exec {
+			continue
+		}
+		if found {
+			c.err = errCommands
+			return c
+		}
+		found, c.text = true, a.Target
+	}
+	if !found {
+		c.err = errNoCommand
+		return c
+	}
+	c.script, c.err = shell.Parse(c.text)
+	c.text = shell.Collapse(strings.TrimSpace(c.text))
+	c.walk(r.Dir)
+	return c
+}
+
+// walk finds out where each part may run. A cd that may or may not have taken
+// place leaves both directories possible.
+func (c *command) walk(dir string) {
+	at := place{dirs: c.p.start}
+	if dir != "" {
+		at.dirs = nil
+		at.add(dir)
+	}
+	for _, part := range c.script.Parts {
+		words, _ := shell.Stripped(part.Words)
+		if part.Loop && isMove(words) {
+			at.unknown = true // it may have run before any other part of its loop
+		}
+	}
+	for _, part := range c.script.Parts {
+		now := place{dirs: slices.Clone(at.dirs), unknown: at.unknown, inner: shell.Inner(part.Words)}
+		c.parts = append(c.parts, now)
+		words, _ := shell.Stripped(part.Words)
+		if !isMove(words) {
+			continue
+		}
+		to, ok := c.cdTarget(words)
+		if !ok {
+			c.moves, at.unknown = true, true
+			continue
+		}
+		for _, from := range now.dirs {
+			if !filepath.IsAbs(to) && at.unknown {
+				continue
+			}
+			a, err := newCommandAccess(Read, from, to)
+			if err != nil {
+				at.unknown, c.moves = true, true
+				continue
+			}
+			at.add(a.Written)
+			at.add(a.Target)
+		}
+		c.moves = c.moves || len(at.dirs) > len(now.dirs)
+		if len(at.dirs) > maxDirs {
+			at.unknown, c.moves = true, true
+		}
+	}
+}
+
+func (at *place) add(dir string) {
+	dir = filepath.Clean(dir)
+	if !slices.Contains(at.dirs, dir) {
+		at.dirs = append(at.dirs, dir)
+	}
+	if real, err := Resolve(dir); err != nil {
+		at.unknown = true
+	} else if !slices.Contains(at.dirs, real) {
+		at.dirs = append(at.dirs, real)
+	}
+}
+
+func isMove(words []shell.Word) bool {
+	return len(words) > 0 && slices.Contains([]string{"cd", "pushd", "popd", "chdir"}, words[0].Text)
+}
+
+// cdTarget is the directory that cd goes to; ok is false when that is not known.
+func (c *command) cdTarget(words []shell.Word) (dir string, ok bool) {
+	switch {
+	case words[0].Text != "cd", len(words) > 2:
+		return "", false
+	case len(words) == 1:
+		if len(c.p.home) == 0 {
+			return "", false
+		}
+		return c.p.home[0], true
+	case strings.HasPrefix(words[1].Text, "-"):
+		return "", false
+	}
+	return c.p.expand(words[1])
+}
+
+// expand returns the path that a word names: literal, or below the home
+// directory.
+func (p *Policy) expand(w shell.Word) (path string, ok bool) {
+	switch {
+	case w.Literal:
+		return w.Text, w.Text != ""
+	case w.Tilde && w.Glob && w.Prefix == w.Flat && len(p.home) > 0 && (w.Flat == "~" || strings.HasPrefix(w.Flat, "~/")):
+		return p.home[0] + w.Flat[1:], true
+	}
+	return "", false
+}
+
+// globDir returns the directory below which a word with globs stays.
+func (p *Policy) globDir(w shell.Word) (dir string, ok bool) {
+	if !w.Glob || w.Literal || strings.Contains(w.Flat, "..") || w.Brace && w.Prefix == "" {
+		return "", false
+	}
+	dir = w.Prefix
+	if w.Tilde {
+		if !strings.HasPrefix(dir, "~/") || len(p.home) == 0 {
+			return "", false
+		}
+		dir = p.home[0] + dir[1:]
+	}
+	i := strings.LastIndexByte(dir, '/')
+	switch {
+	case i < 0:
+		return ".", true
+	case i == 0:
+		return "/", true
+	}
+	return dir[:i], true
+}
+
+// accesses returns the accesses to a path in every directory that it may be
+// relative to; ok is false when they are not all known.
+func (at *place) accesses(kind Kind, path string) (all []Access, ok bool) {
+	dirs := at.dirs
+	if filepath.IsAbs(path) {
+		dirs = []string{"/"}
+	} else if at.unknown || len(dirs) == 0 {
+		return nil, false
+	}
+	for _, dir := range dirs {
+		a, err := newCommandAccess(kind, dir, path)
+		if err != nil {
+			return nil, false
+		}
+		all = append(all, a)
+	}
+	return all, true
+}
+
+// hold says whether a rule that forbids covers a call.
+type hold int
+
+const (
+	no    hold = iota
+	maybe      // it cannot be told: somebody must look at it
+	yes
+)
+
+// texts calls f with every text that rules about commands look at, until it
+// returns true. quoted says that the text still has its quotes.
+func (c *command) texts(f func(text string, quoted bool) bool) bool {
+	if f(c.text, true) {
+		return true
+	}
+	if c.err != nil { // a rough look is better than none
+		for _, piece := range strings.FieldsFunc(c.text, func(r rune) bool { return strings.ContainsRune(";&|\n()`{}", r) }) {
+			if f(shell.Collapse(piece), true) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, s := range c.script.Statements {
+		if f(s, true) {
+			return true
+		}
+	}
+	for i, part := range c.script.Parts {
+		if len(part.Words) > 0 && f(shell.Text(part.Words), true) {
+			return true
+		}
+		for _, words := range c.parts[i].inner {
+			if f(shell.Text(words), true) || f(shell.Unquoted(words), false) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// forbids reports whether a deny or ask rule about commands covers the command
+// or any part of it.
+func (c *command) forbids(rule *commandPattern) hold {
+	if c.texts(func(text string, quoted bool) bool {
+		if quoted {
+			return rule.match(text)
+		}
+		return rule.matchLoose(text)
+	}) {
+		return yes
+	}
+	if c.err != nil {
+		return maybe
+	}
+	return no
+}
+
+// reaches reports whether the command names a file that a deny or ask rule
+// about paths covers (P-73 to P-75).
+func (c *command) reaches(rule Rule) hold {
+	if c.err != nil {
+		return maybe
+	}
+	found := no
+	look := func(at *place, w shell.Word, write, recursive bool) {
+		if found == yes || rule.Tool == "Edit" && !write {
+			return
+		}
+		found = max(found, c.names(rule.path, at, w, recursive))
+	}
+	for i, part := range c.script.Parts {
+		at := &c.parts[i]
+		for _, red := range part.Redirects {
+			look(at, red.Target, red.Write, false)
+		}
+		for _, words := range at.inner {
+			files, ok := shell.NamedFiles(words)
+			if !ok {
+				continue
+			}
+			for _, w := range files.Reads {
+				look(at, w, false, files.Recursive)
+			}
+			for _, w := range files.Writes {
+				look(at, w, true, files.Recursive)
+			}
+			if files.Recursive && len(files.Reads) <= 1 {
+				look(at, shell.Word{Text: ".", Source: ".", Literal: true}, len(files.Writes) > 0, true)
+			}
+		}
+	}
+	return found
+}
+
+// names reports whether a word names something that the pattern covers.
+func (c *command) names(pattern *pathPattern, at *place, w shell.Word, recursive bool) hold {
+	path, literal := c.p.expand(w)
+	if !literal {
+		if w.Literal { // an empty word
+			return no
+		}
+		dir, ok := c.p.globDir(w)
+		if !ok {
+			return maybe
+		}
+		path = dir
+	}
+	all, known := at.accesses(Read, path)
+	if !known {
+		return maybe
+	}
+	out := no
+	for _, a := range all {
+		switch {
+		case literal && (pattern.match(a.Target) || pattern.match(a.Written)):
+			return yes
+		case (recursive || !literal) && (pattern.mayReach(a.Target) || pattern.mayReach(a.Written)):
+			out = maybe
+		}
+	}
+	return out
+}
+
+// critical returns the first target of a removal that nothing but an answer
+// approves (P-110 to P-112).
+func (c *command) critical() (target string, found bool) {
+	for i := range c.script.Parts {
+		at := &c.parts[i]
+		for _, words := range at.inner {
+			for _, w := range shell.Removed(words) {
+				if c.p.criticalTarget(at, w) {
+					return w.Source, true
+				}
+			}
+		}
+	}
+	return "", false
+}
