@@ -2,8 +2,10 @@ package turnwright
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -283,31 +285,37 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string) err
 	if err != nil {
 		return err
 	}
-	var tools []tool.Tool
-	for _, t := range builtins() {
-		if o.Tools == nil || slices.Contains(o.Tools, t.Spec().Name) {
-			tools = append(tools, t)
-		}
+	if cfg.Dirs, err = o.addDirs(cfg.Dir); err != nil {
+		return err
 	}
-	for i, t := range o.CustomTools {
-		if t == nil {
-			return &OptionError{Option: "CustomTools", Value: fmt.Sprintf("entry %d", i), Reason: "is nil"}
-		}
-		tools = append(tools, t)
+	cfg.RelaxedEdits = o.ReadBeforeEdit == ReadRelaxed
+	tools, err := o.tools(cfg.Warn)
+	if err != nil {
+		return err
 	}
 	if cfg.Tools, err = tool.NewRegistry(tools...); err != nil {
 		return &OptionError{Option: "CustomTools", Reason: err.Error(), Err: err}
 	}
-	if err := checkRules("AllowedTools", o.AllowedTools); err != nil {
-		return err
+	base := permission.Config{
+		Mode: mode, Dirs: append([]string{cfg.Dir}, cfg.Dirs...), Home: homeDir(getenv),
+		BypassAvailable: o.AllowDangerouslySkipPermissions, Tools: cfg.Tools.Names(), Inputs: inputsOf(tools),
 	}
-	if err := checkRules("DisallowedTools", o.DisallowedTools); err != nil {
-		return err
+	for _, text := range o.AllowedTools {
+		c := base
+		c.Allow = []string{text}
+		if err := checkRule("AllowedTools", text, c); err != nil {
+			return err
+		}
 	}
-	policy, warnings, err := permission.NewPolicy(permission.Config{
-		Allow: o.AllowedTools, Deny: o.DisallowedTools, Mode: mode, Dirs: []string{cfg.Dir},
-		BypassAvailable: o.AllowDangerouslySkipPermissions, Tools: cfg.Tools.Names(),
-	})
+	for _, text := range o.DisallowedTools {
+		c := base
+		c.Deny = []string{text}
+		if err := checkRule("DisallowedTools", text, c); err != nil {
+			return err
+		}
+	}
+	base.Allow, base.Deny = o.AllowedTools, o.DisallowedTools
+	policy, warnings, err := permission.NewPolicy(base)
 	if err != nil {
 		return &OptionError{Option: "AllowedTools, DisallowedTools or PermissionMode", Reason: err.Error(), Err: err}
 	}
@@ -321,15 +329,52 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string) err
 	return nil
 }
 
-// checkRules finds the first rule that cannot be used, and which option it is
-// from.
-func checkRules(option string, rules []string) error {
-	for _, text := range rules {
-		_, _, err := permission.NewPolicy(permission.Config{Deny: []string{text}})
-		var bad *permission.RuleError
-		if errors.As(err, &bad) {
-			return &OptionError{Option: option, Value: strconv.Quote(text), Reason: bad.Err.Error(), Err: err}
+// tools are the tools of the session. A name in Options.Tools that no built-in
+// tool has is told, since it may be a slip.
+func (o *Options) tools(warn func(string)) (tools []tool.Tool, err error) {
+	var known []string
+	for _, t := range builtins() {
+		name := t.Spec().Name
+		known = append(known, name)
+		if o.Tools == nil || slices.Contains(o.Tools, name) {
+			tools = append(tools, t)
 		}
+	}
+	for _, name := range o.Tools {
+		if !slices.Contains(known, name) {
+			warn(fmt.Sprintf("There is no built-in tool %q; the built-in tools are %s.", name, strings.Join(known, ", ")))
+		}
+	}
+	for i, t := range o.CustomTools {
+		if t == nil {
+			return nil, &OptionError{Option: "CustomTools", Value: fmt.Sprintf("entry %d", i), Reason: "is nil"}
+		}
+		tools = append(tools, t)
+	}
+	return tools, nil
+}
+
+// inputsOf are the names of the inputs of tools, for rules about them (P-46).
+func inputsOf(tools []tool.Tool) map[string][]string {
+	inputs := map[string][]string{}
+	for _, t := range tools {
+		spec := t.Spec()
+		var schema struct {
+			Properties map[string]json.RawMessage `json:"properties"`
+		}
+		if json.Unmarshal(spec.InputSchema, &schema) == nil {
+			inputs[spec.Name] = slices.Sorted(maps.Keys(schema.Properties))
+		}
+	}
+	return inputs
+}
+
+// checkRule says which option a rule is from that cannot be used.
+func checkRule(option, text string, c permission.Config) error {
+	_, _, err := permission.NewPolicy(c)
+	var bad *permission.RuleError
+	if errors.As(err, &bad) {
+		return &OptionError{Option: option, Value: strconv.Quote(text), Reason: bad.Err.Error(), Err: err}
 	}
 	return nil
 }

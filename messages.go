@@ -61,6 +61,7 @@ const (
 type (
 	PermissionRequest = engine.AskRequest
 	PermissionAnswer  = engine.AskAnswer
+	PermissionUpdate  = permission.Update // in a request: what would spare it next time
 )
 
 // Errors for errors.Is.

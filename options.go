@@ -36,18 +36,21 @@ type Options struct {
 	Betas []string
 
 	// Tools limits the built-in tools to those named: nil is all of them, an
-	// empty list none; a name that does not exist is ignored (O-33). It does not
-	// touch CustomTools.
+	// empty list none; a name that does not exist is ignored with a warning
+	// (O-33). It does not touch CustomTools.
 	Tools []string
 	// CustomTools are tools of your own, see NewTool. Like every tool they
 	// need approval to run: name them in AllowedTools.
 	CustomTools []Tool
-	// AllowedTools are rules that approve calls without asking (O-34). A rule is
-	// the name of a tool; one with a specifier, such as "Bash(npm *)", is an
-	// *OptionError until issue B brings it.
+	// AllowedTools are rules that approve calls without asking (O-34, O-36): the
+	// name of a tool, or with a specifier "Bash(npm run *)" for commands,
+	// "Read(docs/**)" and "Edit(/src/**)" for files. Specifiers of other tools
+	// are an *OptionError.
 	AllowedTools []string
 	// DisallowedTools are rules that deny calls in every mode; a tool that is
-	// named here is not offered to the model (O-35).
+	// named here without a specifier is not offered to the model (O-35). A rule
+	// with one, such as "Read(**/.env)" or "Bash(rm *)", denies the calls that it
+	// covers.
 	DisallowedTools []string
 	// PermissionMode is ModeDefault when "" (O-37), and when "auto", which needs
 	// a classifier that does not exist (P-4).
@@ -60,6 +63,10 @@ type Options struct {
 	// denied (O-40, O-51). It may wait as long as it needs; its context ends
 	// with the user turn. It is asked about one call at a time.
 	CanUseTool func(context.Context, PermissionRequest) (PermissionAnswer, error)
+
+	// ReadBeforeEdit says which files must have been read before they may be
+	// edited or overwritten; "" is ReadStrict (T-64).
+	ReadBeforeEdit ReadBeforeEdit
 
 	// SessionID is the id of the new session, a UUID that no session in Store
 	// has; "": a random one (O-61).
@@ -78,6 +85,10 @@ type Options struct {
 
 	// CWD is the working directory; "": the current one (O-70).
 	CWD string
+	// AddDirs are further working directories, relative to CWD or absolute:
+	// their files may be read without asking like those in CWD. Each must exist
+	// (O-71, P-96, P-100).
+	AddDirs []string
 	// Env is merged over the inherited environment, for the variables that this
 	// package reads and for the commands that tools run (O-72).
 	Env map[string]string
@@ -126,7 +137,6 @@ type Options struct {
 	SessionMirror            any                `later:"G"`     // O-67
 	SessionMirrorFlush       string             `later:"G"`     // O-68
 	LoadTimeout              time.Duration      `later:"G"`     // O-69
-	AddDirs                  []string           `later:"B"`     // O-71
 	SettingSources           []string           `later:"D"`     // O-73
 	Settings                 string             `later:"D"`     // O-74
 	ManagedSettings          json.RawMessage    `later:"D"`     // O-75
@@ -157,6 +167,17 @@ type SystemPrompt struct {
 	Coding bool    // the full coding prompt with its facts about the machine (O-11)
 	Append string  // added after the prompt (O-11)
 }
+
+// ReadBeforeEdit says when a file must have been read before it is changed.
+type ReadBeforeEdit string
+
+const (
+	// ReadStrict wants every existing file to have been read first.
+	ReadStrict ReadBeforeEdit = "strict"
+	// ReadRelaxed wants it only where reading the file would need approval, or
+	// where the tool Read is not offered.
+	ReadRelaxed ReadBeforeEdit = "relaxed"
+)
 
 // Durability says what a failing journal means (README decision 51 of the
 // contract).

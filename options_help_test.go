@@ -2,6 +2,7 @@ package turnwright_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/model"
 	"github.com/turnwright/turnwright/session/file"
+	"github.com/turnwright/turnwright/tool"
 )
 
 // answer runs a prompt that the model answers with one step.
@@ -48,6 +50,69 @@ func call(t *testing.T, notes *[]string, set func(*turnwright.Options)) outcome 
 	o.CustomTools = []turnwright.Tool{note(notes)}
 	set(&o)
 	return query(t, "go", o)
+}
+
+// commandRun runs a prompt for which the model runs one command.
+func commandRun(t *testing.T, command string, set func(*turnwright.Options)) outcome {
+	t.Helper()
+	srv := agenttest.NewServer(t, agenttest.Script(agenttest.Call("Bash", string(mustJSON(map[string]string{"command": command}))), agenttest.Text("done")))
+	o := base(t, srv)
+	set(&o)
+	return query(t, "go", o)
+}
+
+func mustJSON(v any) []byte {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+// testReadBeforeEdit has a tool say which files it must have read.
+func testReadBeforeEdit(t *testing.T) {
+	conform.Covers(t, "T-64")
+	outside := t.TempDir()
+	for _, tt := range []struct {
+		mode        turnwright.ReadBeforeEdit
+		tools, deny []string
+		in, out     bool
+	}{
+		{mode: "", in: true, out: true},
+		{mode: turnwright.ReadStrict, in: true, out: true},
+		{mode: turnwright.ReadRelaxed, in: false, out: true},
+		{mode: turnwright.ReadRelaxed, tools: []string{"Edit"}, in: true, out: true},
+		{mode: turnwright.ReadRelaxed, deny: []string{"Read"}, in: true, out: true},
+		{mode: turnwright.ReadRelaxed, deny: []string{"Read(secret)"}, in: false, out: true},
+	} {
+		srv := agenttest.NewServer(t, agenttest.Script(agenttest.Call("probe", `{}`), agenttest.Text("done")))
+		o := base(t, srv)
+		var in, out, secret, denied bool
+		needs := func(env *tool.Env, path string) bool { return env.NeedsRead == nil || env.NeedsRead(path) }
+		o.CustomTools = []turnwright.Tool{probe(func(env *tool.Env) {
+			in, out = needs(env, filepath.Join(env.Dir, "f")), needs(env, filepath.Join(outside, "f"))
+			secret, denied = needs(env, filepath.Join(env.Dir, "secret")), env.ReadDenied(filepath.Join(env.Dir, "secret"))
+		})}
+		o.AllowedTools, o.ReadBeforeEdit, o.Tools, o.DisallowedTools = []string{"probe"}, tt.mode, tt.tools, tt.deny
+		query(t, "go", o)
+		if in != tt.in || out != tt.out {
+			t.Errorf("%q with tools %q and deny %q: needed inside %v, outside %v", tt.mode, tt.tools, tt.deny, in, out)
+		}
+		if want := len(tt.deny) > 0; denied != want || want && !secret {
+			t.Errorf("deny %q: denied %v, needed %v", tt.deny, denied, secret)
+		}
+	}
+	refused(t, "ReadBeforeEdit", `"never"`, func(o *turnwright.Options) { o.ReadBeforeEdit = "never" })
+}
+
+// probe is a tool that looks at what its call knows of the session.
+type probe func(*tool.Env)
+
+func (probe) Spec() tool.Spec { return tool.Spec{Name: "probe", Description: "looks around"} }
+
+func (p probe) Call(_ context.Context, c *tool.Call) (*tool.Result, error) {
+	p(c.Env)
+	return tool.Text("ok"), nil
 }
 
 // refused expects an error that names the option and the value, before any

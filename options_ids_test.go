@@ -125,7 +125,7 @@ func TestInvalidOptions(t *testing.T) {
 		{"Sync", "3", func(o *turnwright.Options) { o.Sync = 3 }},
 		{"Betas", `"a b"`, func(o *turnwright.Options) { o.Betas = []string{"ok-2026", "a b"} }},
 		{"Betas", `"a\nb: c"`, func(o *turnwright.Options) { o.Betas = []string{"a\nb: c"} }},
-		{"AllowedTools", `"Bash(npm *)"`, func(o *turnwright.Options) { o.AllowedTools = []string{"Read", "Bash(npm *)"} }},
+		{"AllowedTools", `"WebFetch(domain:x.test)"`, func(o *turnwright.Options) { o.AllowedTools = []string{"Read", "WebFetch(domain:x.test)"} }},
 		{"AllowedTools", `"Read Edit"`, func(o *turnwright.Options) { o.AllowedTools = []string{"Read Edit"} }},
 		{"DisallowedTools", `"Bash(rm"`, func(o *turnwright.Options) { o.DisallowedTools = []string{"Bash(rm"} }},
 		{"DisallowedTools", `""`, func(o *turnwright.Options) { o.DisallowedTools = []string{""} }},
@@ -162,9 +162,9 @@ func TestOptionErrors(t *testing.T) {
 	conform.Covers(t, "O-119")
 	srv := agenttest.NewServer(t, agenttest.Script(agenttest.Text("hi")))
 	o := base(t, srv)
-	o.AllowedTools = []string{"Bash(npm *)"}
+	o.AllowedTools = []string{"WebFetch(domain:x.test)"}
 	var rule *permission.RuleError
-	if _, err := turnwright.NewSession(t.Context(), o); !errors.As(err, &rule) || rule.Rule != "Bash(npm *)" || !errors.Is(err, permission.ErrScopedRule) {
+	if _, err := turnwright.NewSession(t.Context(), o); !errors.As(err, &rule) || rule.Rule != "WebFetch(domain:x.test)" || !errors.Is(err, permission.ErrScopedRule) {
 		t.Errorf("a rule: %v", err)
 	}
 	o.AllowedTools, o.SessionID = nil, "6f2c0000-0000-4000-8000-000000000001"

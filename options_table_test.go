@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,7 +117,13 @@ func TestOptionTable(t *testing.T) {
 		"Tools": func(t *testing.T) {
 			conform.Covers(t, "O-33", "T-7", "M-18")
 			for want, tools := range map[string][]string{"Bash Edit Read": nil, "": {}, "Read": {"Read", "NoSuchTool"}} {
-				r := request(t, func(o *turnwright.Options) { o.Tools = tools })
+				var lines []string
+				r := request(t, func(o *turnwright.Options) {
+					o.Tools, o.Stderr = tools, func(line string) { lines = append(lines, line) }
+				})
+				if told := len(lines) == 1 && strings.Contains(lines[0], "NoSuchTool") && strings.Contains(lines[0], "Edit"); told != slices.Contains(tools, "NoSuchTool") {
+					t.Errorf("tools %q: warned %q", tools, lines)
+				}
 				if got := strings.Join(r.ToolNames(), " "); got != want {
 					t.Errorf("tools %q: %q offered", tools, got)
 				}
@@ -143,7 +150,15 @@ func TestOptionTable(t *testing.T) {
 					t.Errorf("allowed %v: notes %q, denials %v", allowed, notes, out.result.PermissionDenials)
 				}
 			}
-			refused(t, "AllowedTools", "Bash(npm *)", func(o *turnwright.Options) { o.AllowedTools = []string{"Bash(npm *)"} })
+			// A rule with a specifier approves what it covers and nothing else.
+			for command, runs := range map[string]bool{`printf x > "$OUT"`: false, "expr 1 + 1": true, "expr 1 + 1; expr 2": false} {
+				out := commandRun(t, command, func(o *turnwright.Options) { o.AllowedTools = []string{"Bash(expr 1 *)"} })
+				if (len(out.result.PermissionDenials) == 0) != runs {
+					t.Errorf("%q: denials %v", command, out.result.PermissionDenials)
+				}
+			}
+			refused(t, "AllowedTools", "Agent(x)", func(o *turnwright.Options) { o.AllowedTools = []string{"Agent(x)"} })
+			refused(t, "AllowedTools", "Bash(:*)", func(o *turnwright.Options) { o.AllowedTools = []string{"Bash(:*)"} })
 		},
 		"DisallowedTools": func(t *testing.T) {
 			conform.Covers(t, "O-35", "T-10", "M-18")
@@ -153,7 +168,46 @@ func TestOptionTable(t *testing.T) {
 			if got := strings.Join(r.ToolNames(), " "); got != "Edit Read" {
 				t.Errorf("offered: %q", got)
 			}
+			// A rule with a specifier leaves the tool there and denies in every mode.
+			r = request(t, func(o *turnwright.Options) { o.DisallowedTools = []string{"Bash(expr *)"} })
+			if got := strings.Join(r.ToolNames(), " "); !strings.Contains(got, "Bash") {
+				t.Errorf("offered: %q", got)
+			}
+			out := commandRun(t, "true && expr 1", func(o *turnwright.Options) {
+				o.DisallowedTools, o.Env["IS_SANDBOX"] = []string{"Bash(expr *)"}, "1"
+				o.PermissionMode, o.AllowDangerouslySkipPermissions = turnwright.ModeBypassPermissions, true
+			})
+			if len(out.result.PermissionDenials) != 1 {
+				t.Errorf("denials %v", out.result.PermissionDenials)
+			}
 		},
+		"AddDirs": func(t *testing.T) {
+			conform.Covers(t, "O-71", "P-96", "P-97", "P-99", "P-100")
+			more := t.TempDir()
+			if err := os.WriteFile(filepath.Join(more, "f.txt"), []byte("text of f\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			for _, added := range []bool{false, true} {
+				for _, step := range []agenttest.Step{
+					agenttest.Call("Read", string(mustJSON(map[string]string{"file_path": filepath.Join(more, "f.txt")}))),
+					agenttest.Call("Bash", string(mustJSON(map[string]string{"command": "cat " + filepath.Join(more, "f.txt")}))),
+				} {
+					srv := agenttest.NewServer(t, agenttest.Script(step, agenttest.Text("done")))
+					o := base(t, srv)
+					if added {
+						o.AddDirs = []string{more}
+					}
+					out := query(t, "go", o)
+					if text := srv.Last().LastToolResults()[0].Text; strings.Contains(text, "text of f") != added || (len(out.result.PermissionDenials) == 0) != added {
+						t.Errorf("added %v: %q, denials %v", added, text, out.result.PermissionDenials)
+					}
+				}
+			}
+			refused(t, "AddDirs", "/no/such/dir", func(o *turnwright.Options) { o.AddDirs = []string{"/no/such/dir"} })
+			refused(t, "AddDirs", "f.txt", func(o *turnwright.Options) { o.AddDirs = []string{filepath.Join(more, "f.txt")} })
+			refused(t, "AddDirs", `""`, func(o *turnwright.Options) { o.AddDirs = []string{""} })
+		},
+		"ReadBeforeEdit": testReadBeforeEdit,
 		"PermissionMode": func(t *testing.T) {
 			conform.Covers(t, "O-37", "O-50", "P-15")
 			var notes []string
@@ -202,6 +256,9 @@ func TestOptionTable(t *testing.T) {
 				var notes []string
 				out := call(t, &notes, func(o *turnwright.Options) {
 					o.CanUseTool = func(_ context.Context, r turnwright.PermissionRequest) (turnwright.PermissionAnswer, error) {
+						if r.RequestID == "" || r.DisplayName != "note" || r.Title != "Allow note?" || len(r.Suggestions) != 1 || r.Suggestions[0].Rules[0].ToolName != "note" {
+							t.Errorf("asked with %+v", r)
+						}
 						if r.ToolName != "note" || string(r.Input) != `{"text":"x"}` || r.ToolUseID == "" {
 							t.Errorf("asked about %+v", r)
 						}

@@ -36,6 +36,7 @@ func NewSession(ctx context.Context, o Options) (*Session, error) {
 		return nil, err
 	}
 	o.AllowedTools, o.DisallowedTools = slices.Clone(o.AllowedTools), slices.Clone(o.DisallowedTools)
+	o.AddDirs = slices.Clone(o.AddDirs)
 	cfg, err := o.build()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package turnwright
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -73,6 +74,39 @@ func (o *Options) workingDir() (string, error) {
 		return "", &OptionError{Option: "CWD", Value: strconv.Quote(dir), Reason: "is not an existing directory"}
 	}
 	return abs, nil
+}
+
+// addDirs returns the absolute paths of the additional working directories
+// (P-100).
+func (o *Options) addDirs(cwd string) ([]string, error) {
+	var dirs []string
+	for _, dir := range o.AddDirs {
+		abs := dir
+		if dir != "" && !filepath.IsAbs(dir) {
+			abs = filepath.Join(cwd, dir)
+		}
+		err := errors.New("is empty")
+		if dir != "" {
+			err = permission.CheckDir(abs)
+		}
+		if err != nil {
+			return nil, &OptionError{Option: "AddDirs", Value: strconv.Quote(dir), Reason: err.Error(), Err: err}
+		}
+		dirs = append(dirs, filepath.Clean(abs))
+	}
+	return dirs, nil
+}
+
+// homeDir is the home directory of the session's environment; "": not known.
+func homeDir(getenv func(string) string) string {
+	key := "HOME"
+	if runtime.GOOS == "windows" {
+		key = "USERPROFILE"
+	}
+	if dir := getenv(key); filepath.IsAbs(dir) {
+		return dir
+	}
+	return ""
 }
 
 // environment returns look-up and list of the session's environment (O-72).
@@ -156,6 +190,11 @@ func (o *Options) checkSimple() error {
 	}
 	if o.Sync < SyncTurn || o.Sync > SyncNever {
 		return &OptionError{Option: "Sync", Value: strconv.Itoa(int(o.Sync)), Reason: "must be SyncTurn, SyncAlways or SyncNever"}
+	}
+	switch o.ReadBeforeEdit {
+	case "", ReadStrict, ReadRelaxed:
+	default:
+		return &OptionError{Option: "ReadBeforeEdit", Value: strconv.Quote(string(o.ReadBeforeEdit)), Reason: "must be strict or relaxed"}
 	}
 	if o.QueueBytes < 0 {
 		return &OptionError{Option: "QueueBytes", Value: strconv.Itoa(o.QueueBytes), Reason: "must be 0 or more bytes"}

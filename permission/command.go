@@ -46,7 +46,7 @@ func (c *commandPattern) matchAs(pattern, text string) bool {
 	}
 	if c.boundary {
 		stem := strings.TrimSuffix(pattern, " *")
-		return globMatch(stem, text) || globMatch(stem+" *", text)
+		return stem == text || strings.Contains(stem, "*") && globMatch(stem, text) || globMatch(stem+" *", text)
 	}
 	return globMatch(pattern, text)
 }

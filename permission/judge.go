@@ -42,6 +42,12 @@ func (c *command) judge(tool string, only bool) verdict {
 	} else if len(c.script.Ask) > 0 || len(c.script.Unsure) > 0 {
 		return refuse("it holds %s", strings.Join(append(slices.Clone(c.script.Ask), c.script.Unsure...), "; "))
 	}
+	if rule, ok := c.bare(tool); len(c.script.Parts) == 0 && len(c.script.Unsure) > 0 {
+		if !ok || only {
+			return refuse("it holds %s", strings.Join(c.script.Unsure, "; "))
+		}
+		return verdict{ok: true, typ: ReasonRule, why: fmt.Sprintf("allow rule %q", rule)}
+	}
 	if len(c.script.Parts) == 0 {
 		return verdict{ok: true, typ: ReasonOther, why: "the command does nothing"}
 	}

@@ -63,41 +63,56 @@ func (c *command) walk(dir string) {
 		at.dirs = nil
 		at.add(dir)
 	}
+	loops := false
 	for _, part := range c.script.Parts {
 		words, _ := shell.Stripped(part.Words)
 		if part.Loop && isMove(words) {
-			at.unknown = true // it may have run before any other part of its loop
+			loops, at.unknown = true, true // it may have run before any other part of its loop
 		}
 	}
-	for _, part := range c.script.Parts {
+	last := -1 // the part that moved last
+	var to place
+	for i, part := range c.script.Parts {
 		now := place{dirs: slices.Clone(at.dirs), unknown: at.unknown, inner: shell.Inner(part.Words)}
+		if last >= 0 && !loops && slices.Contains(part.After, last) {
+			now.dirs, now.unknown = slices.Clone(to.dirs), to.unknown
+		}
 		c.parts = append(c.parts, now)
 		words, _ := shell.Stripped(part.Words)
 		if !isMove(words) {
 			continue
 		}
-		to, ok := c.cdTarget(words)
-		if !ok {
-			c.moves, at.unknown = true, true
-			continue
+		if last, to = i, c.goTo(words, now); part.Name() != "cd" {
+			last = -1 // "timeout 5 cd x" moves nobody
 		}
-		for _, from := range now.dirs {
-			if !filepath.IsAbs(to) && at.unknown {
-				continue
+		c.moves = c.moves || to.unknown || slices.ContainsFunc(to.dirs, func(d string) bool { return !slices.Contains(now.dirs, d) })
+		at.unknown = at.unknown || to.unknown
+		for _, dir := range to.dirs {
+			if !slices.Contains(at.dirs, dir) {
+				at.dirs = append(at.dirs, dir)
 			}
-			a, err := newCommandAccess(Read, from, to)
-			if err != nil {
-				at.unknown, c.moves = true, true
-				continue
-			}
-			at.add(a.Written)
-			at.add(a.Target)
 		}
-		c.moves = c.moves || len(at.dirs) > len(now.dirs)
 		if len(at.dirs) > maxDirs {
-			at.unknown, c.moves = true, true
+			at.unknown = true
 		}
 	}
+}
+
+// goTo returns where a command that changes the directory leads.
+func (c *command) goTo(words []shell.Word, from place) (to place) {
+	path, ok := c.cdTarget(words)
+	if !ok || from.unknown && !filepath.IsAbs(path) {
+		return place{unknown: true}
+	}
+	for _, dir := range from.dirs {
+		a, err := newCommandAccess(Read, dir, path)
+		if err != nil {
+			return place{unknown: true}
+		}
+		to.add(a.Written)
+		to.add(a.Target)
+	}
+	return to
 }
 
 func (at *place) add(dir string) {
@@ -202,8 +217,16 @@ func (c *command) texts(f func(text string, quoted bool) bool) bool {
 	}
 	if c.err != nil { // a rough look is better than none
 		for _, piece := range strings.FieldsFunc(c.text, func(r rune) bool { return strings.ContainsRune(";&|\n()`{}", r) }) {
-			if f(shell.Collapse(piece), true) {
-				return true
+			piece = shell.Collapse(piece)
+			for {
+				if f(piece, true) {
+					return true
+				}
+				first, rest, more := strings.Cut(piece, " ")
+				if !more || !slices.Contains([]string{"if", "then", "else", "elif", "while", "until", "do", "time", "!"}, first) {
+					break
+				}
+				piece = rest
 			}
 		}
 		return false

@@ -15,6 +15,14 @@ type Accesser interface {
 	Accesses(input json.RawMessage) ([]permission.Access, error)
 }
 
+// Locator is implemented by tools whose relative paths start elsewhere than in
+// the session's directory: Bash, whose directory changes stay (T-109). The
+// answer is absolute; "" is the session's. It is asked before a call is judged,
+// so that rules see the files that the call will touch.
+type Locator interface {
+	WorkDir(env *Env) string
+}
+
 // Normalizer is implemented by tools whose input is put into a fixed form
 // before hooks, rules and the call see it: Read, Write and Edit make file_path
 // absolute (T-22). The input has passed the schema.

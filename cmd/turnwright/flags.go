@@ -30,6 +30,7 @@ type flags struct {
 	tools        []string
 	toolsSet     bool
 	mode         string
+	addDirs      []string
 	skip         bool
 	allowSkip    bool
 	system       string
@@ -51,10 +52,11 @@ func (f *flags) set() *pflag.FlagSet {
 	fs.BoolVar(&f.partial, "include-partial-messages", false, "add the model's streaming events to stream-json")
 	fs.StringVar(&f.model, "model", "", "model alias or id (default: $ANTHROPIC_MODEL, else the newest sonnet)")
 	f.limits(fs)
-	fs.StringArrayVar(&f.allowed, "allowedTools", nil, "rules of tools that may run without asking, such as \"Read,Edit,Bash\"")
+	fs.StringArrayVar(&f.allowed, "allowedTools", nil, "rules of tools that may run without asking, such as \"Read,Edit,Bash(npm run *)\"")
 	fs.StringArrayVar(&f.disallowed, "disallowedTools", nil, "rules of tools that may not run")
 	fs.StringArrayVar(&f.tools, "tools", nil, "built-in tools to offer: names, \"default\" for all, \"\" for none")
 	fs.StringVar(&f.mode, "permission-mode", "", "default, acceptEdits, plan, dontAsk, bypassPermissions")
+	fs.StringArrayVar(&f.addDirs, "add-dir", nil, "further working directories")
 	fs.BoolVar(&f.skip, "dangerously-skip-permissions", false, "run every tool call without asking")
 	fs.BoolVar(&f.allowSkip, "allow-dangerously-skip-permissions", false, "let bypassPermissions be chosen later")
 	fs.StringVar(&f.system, "system-prompt", "", "replace the system prompt; \"\" means none")
@@ -180,6 +182,7 @@ func joinLists(fs *pflag.FlagSet, args []string) []string {
 var flagOf = map[string]string{
 	"MaxTurns": "--max-turns", "MaxBudgetUSD": "--max-budget-usd", "Model": "--model", "SessionID": "--session-id",
 	"PermissionMode": "--permission-mode", "AllowedTools": "--allowedTools", "DisallowedTools": "--disallowedTools",
+	"AddDirs":           "--add-dir",
 	"SystemPrompt.File": "--system-prompt-file",
 }
 
@@ -212,7 +215,7 @@ func explain(err error) error {
 // laterFlags are flags of the contract whose feature is not built yet.
 var laterFlags = map[string]string{
 	"input-format": "C", "continue": "C", "c": "C", "resume": "C", "r": "C", "fork-session": "C", "name": "C", "n": "C",
-	"replay-user-messages": "C", "debug": "C", "debug-file": "C", "bare": "C", "add-dir": "B",
+	"replay-user-messages": "C", "debug": "C", "debug-file": "C", "bare": "C",
 	"resume-session-at": "E", "resume-drops-turn": "E", "rewind-files": "E",
 	"settings": "D", "setting-sources": "D", "include-hook-events": "D",
 	"mcp-config": "F", "strict-mcp-config": "F", "permission-prompt-tool": "F",
@@ -229,6 +232,7 @@ func (f *flags) options() (turnwright.Options, error) {
 		Model: f.model, SessionID: f.sessionID, NoSessionPersistence: f.noPersist,
 		IncludePartialMessages: f.partial, PermissionMode: turnwright.PermissionMode(f.mode),
 		AllowedTools: rules(f.allowed), DisallowedTools: rules(f.disallowed),
+		AddDirs:                         f.addDirs,
 		AllowDangerouslySkipPermissions: f.skip || f.allowSkip || f.mode == string(turnwright.ModeBypassPermissions),
 	}
 	if f.skip {

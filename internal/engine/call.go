@@ -41,7 +41,7 @@ func (s *Session) check(key string) func(context.Context) loop.Event {
 	input := s.callInput(c)
 	mode := permission.Mode(s.machine.Settings().Mode)
 	return func(ctx context.Context) loop.Event {
-		final, err := s.tools.Prepare(s.env(), c.Name, input)
+		final, err := s.tools.Prepare(s.env(mode), c.Name, input)
 		if err != nil {
 			return loop.Decided{Key: key, Reason: "invalid input", Content: message.TextContent(err.Error())}
 		}
@@ -60,7 +60,13 @@ func (s *Session) check(key string) func(context.Context) loop.Event {
 			return d
 		case permission.Ask:
 			if s.cfg.Ask != nil {
-				return s.ask(ctx, c, spec, final, dec, d)
+				return s.ask(ctx, c, spec, mode, final, dec, d, func(changed json.RawMessage) error {
+					again, err := s.decide(t, spec, mode, changed)
+					if err == nil && again.Behavior == permission.Deny {
+						err = errors.New(again.Message)
+					}
+					return err
+				})
 			}
 		}
 		return s.deny(c, spec, final, dec.Unasked(spec.Name), true)
@@ -94,9 +100,10 @@ func (s *Session) deny(c loop.Call, spec tool.Spec, input json.RawMessage, dec p
 }
 
 // ask puts the call to whoever approves. It waits as long as it takes (L-146);
-// a panic or an error denies (P-120).
-func (s *Session) ask(ctx context.Context, c loop.Call, spec tool.Spec, input json.RawMessage, dec permission.Decision, d loop.Decided) loop.Event {
-	ans, err := s.askSafely(ctx, AskRequest{ToolName: spec.Name, ToolUseID: c.ID, Input: input, Reason: dec.Reason})
+// a panic or an error denies (P-120). recheck judges an input that the answer
+// changed: rules that deny hold for it too (P-119).
+func (s *Session) ask(ctx context.Context, c loop.Call, spec tool.Spec, mode permission.Mode, input json.RawMessage, dec permission.Decision, d loop.Decided, recheck func(json.RawMessage) error) loop.Event {
+	ans, err := s.askSafely(ctx, s.question(c, spec, input, dec))
 	if err != nil {
 		dec.Message = fmt.Sprintf("%s was not run: asking for approval failed: %v", spec.Name, err)
 		dec.Reason, dec.ReasonType = "the approval callback failed", "other"
@@ -125,9 +132,12 @@ func (s *Session) ask(ctx context.Context, c loop.Call, spec tool.Spec, input js
 	}
 	d.Reason = "allowed by the approval callback"
 	if ans.Input != nil {
-		final, err := s.tools.Prepare(s.env(), spec.Name, ans.Input)
+		final, err := s.tools.Prepare(s.env(mode), spec.Name, ans.Input)
 		if err != nil {
 			return loop.Decided{Key: c.Key, Reason: "invalid updated input", Content: message.TextContent(err.Error())}
+		}
+		if err := recheck(final); err != nil {
+			return loop.Decided{Key: c.Key, Reason: "the updated input is denied", Content: message.TextContent(err.Error())}
 		}
 		d.Input = final
 	}
@@ -180,6 +190,7 @@ func (s *Session) run(key string) func(context.Context) loop.Event {
 		}
 	}
 	t, spec, ok := s.tools.Get(c.Name)
+	mode := permission.Mode(s.machine.Settings().Mode)
 	return func(ctx context.Context) loop.Event {
 		if !ok {
 			return loop.Finished{Key: key, IsError: true, Content: message.TextContent((&tool.UnknownToolError{Name: c.Name, Known: s.tools.Names()}).Error())}
@@ -188,7 +199,7 @@ func (s *Session) run(key string) func(context.Context) loop.Event {
 			return loop.Finished{Key: key, IsError: true, Content: message.TextContent("Not executed: the request was interrupted.")}
 		}
 		call := &tool.Call{
-			ID: c.ID, Key: s.cfg.Loop.SessionID + "/" + key, Name: c.Name, Input: input, Env: s.env(),
+			ID: c.ID, Key: s.cfg.Loop.SessionID + "/" + key, Name: c.Name, Input: input, Env: s.env(mode),
 		}
 		return s.finish(key, spec, func() (*tool.Result, error) {
 			return s.await(ctx, loop.Effect{Kind: loop.DoRun, ID: key}, t, spec, call)
@@ -290,11 +301,13 @@ func callSafely(ctx context.Context, t tool.Tool, spec tool.Spec, call *tool.Cal
 	return t.Call(ctx, call)
 }
 
-// env is what calls of this session know of it.
-func (s *Session) env() *tool.Env {
+// env is what calls of this session know of it, in the mode of their start.
+func (s *Session) env(mode permission.Mode) *tool.Env {
 	return &tool.Env{
-		Dir: s.cfg.Dir, SessionID: s.cfg.Loop.SessionID, State: s.state, Tasks: s.tasks,
+		Dir: s.cfg.Dir, Dirs: s.cfg.Dirs, SessionID: s.cfg.Loop.SessionID, State: s.state, Tasks: s.tasks,
 		Getenv: s.cfg.Getenv, Environ: s.cfg.Environ,
-		PutBlob: func(name string, data []byte) (string, error) { return s.jour.blob(s.base, name, data) },
+		PutBlob:    func(name string, data []byte) (string, error) { return s.jour.blob(s.base, name, data) },
+		ReadDenied: s.cfg.Gate.ReadDenied,
+		NeedsRead:  s.needsRead(mode),
 	}
 }

@@ -33,7 +33,11 @@ type Config struct {
 
 	Tools *tool.Registry
 	Gate  *permission.Policy
-	Ask   func(context.Context, AskRequest) (AskAnswer, error) // nil: nobody can be asked
+	Dirs  []string // additional working directories, absolute (P-96)
+	// RelaxedEdits needs a file to have been read before it is edited only
+	// where reading it would need approval, or Read is not offered (T-64).
+	RelaxedEdits bool
+	Ask          func(context.Context, AskRequest) (AskAnswer, error) // nil: nobody can be asked
 
 	Store      session.Store // nil: nothing is kept
 	Sync       SyncPolicy
@@ -72,12 +76,23 @@ const (
 	SyncNever
 )
 
-// AskRequest is a call that somebody must decide on (O-52).
+// AskRequest is a call that somebody must decide on (O-52, P-114).
 type AskRequest struct {
 	ToolName  string
 	ToolUseID string
 	Input     json.RawMessage
 	Reason    string // why it was not decided
+	// RequestID names this question; a call that is asked about twice has two.
+	RequestID string
+	AgentID   string // of the subagent that makes the call; "": the main loop
+	// BlockedPath is the path outside the working directories that stands in
+	// the way, absolute; "": none.
+	BlockedPath string
+	// Suggestions are changes that would spare the question next time.
+	Suggestions []permission.Update
+	// Title, DisplayName and Description are for people: the question in one
+	// line, the tool's name, and what the model says that the call is for.
+	Title, DisplayName, Description string
 }
 
 // AskAnswer is the decision (O-53).

@@ -12,17 +12,24 @@ import (
 	"github.com/turnwright/turnwright/tool"
 )
 
+// policy is the gate in a mode that may have changed since the start (P-5).
+func (s *Session) policy(mode permission.Mode) (*permission.Policy, error) {
+	if mode == "" || mode == s.cfg.Gate.Mode {
+		return s.cfg.Gate, nil
+	}
+	return s.cfg.Gate.WithMode(mode)
+}
+
 // gate asks the rules and the mode about a call (P-27).
 func (s *Session) gate(t tool.Tool, spec tool.Spec, mode permission.Mode, input json.RawMessage) (permission.Decision, error) {
-	policy := s.cfg.Gate
-	if mode != "" && mode != policy.Mode {
-		p, err := policy.WithMode(mode)
-		if err != nil {
-			return permission.Decision{}, err
-		}
-		policy = p
+	policy, err := s.policy(mode)
+	if err != nil {
+		return permission.Decision{}, err
 	}
 	r := permission.Request{Tool: spec.Name, ReadOnly: spec.Traits.ReadOnly, Input: input}
+	if l, ok := t.(tool.Locator); ok {
+		r.Dir = l.WorkDir(s.env(mode))
+	}
 	if a, ok := t.(tool.Accesser); ok {
 		accesses, err := a.Accesses(input)
 		if err != nil {
@@ -32,6 +39,52 @@ func (s *Session) gate(t tool.Tool, spec tool.Spec, mode permission.Mode, input 
 	}
 	return policy.Decide(r), nil
 }
+
+// needsRead says which files must have been read before they are changed
+// (T-64). It is asked while calls run, so the mode is the one at their start.
+func (s *Session) needsRead(mode permission.Mode) func(string) bool {
+	if !s.cfg.RelaxedEdits || s.cfg.Gate.Removed("Read") {
+		return nil // every file
+	}
+	if _, _, ok := s.cfg.Tools.Get("Read"); !ok {
+		return nil
+	}
+	policy, err := s.policy(mode)
+	if err != nil {
+		return nil
+	}
+	return policy.NeedsApprovalToRead
+}
+
+// question is what whoever approves gets to see of a call.
+func (s *Session) question(c loop.Call, spec tool.Spec, input json.RawMessage, dec permission.Decision) AskRequest {
+	r := AskRequest{
+		ToolName: spec.Name, ToolUseID: c.ID, Input: input, Reason: dec.Reason, RequestID: NewID(),
+		BlockedPath: dec.BlockedPath, Suggestions: dec.Suggestions, DisplayName: spec.Name,
+	}
+	var in struct {
+		Command     string `json:"command"`
+		FilePath    string `json:"file_path"`
+		Description string `json:"description"`
+	}
+	_ = json.Unmarshal(input, &in) // other tools have other inputs
+	r.Description = in.Description
+	what := in.Command
+	if what == "" {
+		what = in.FilePath
+	}
+	r.Title = "Allow " + spec.Name + "?"
+	if what = strings.Join(strings.Fields(what), " "); what != "" {
+		if rs := []rune(what); len(rs) > titleSize {
+			what = string(rs[:titleSize]) + "…"
+		}
+		r.Title = "Allow " + spec.Name + ": " + what + "?"
+	}
+	return r
+}
+
+// titleSize bounds the part of a title that comes from the input, in characters.
+const titleSize = 200
 
 // offered are the tools that the model sees: those that no deny rule removes
 // (T-10).

@@ -28,7 +28,7 @@ func Parse(command string) (s Script, err error) {
 	if err != nil {
 		return Script{}, fmt.Errorf("the command cannot be parsed: %w", err)
 	}
-	r := &reader{src: command}
+	r := &reader{src: command, index: map[*syntax.CallExpr]int{}}
 	r.stmts(file.Stmts)
 	return r.out, nil
 }
@@ -38,6 +38,8 @@ type reader struct {
 	src   string
 	out   Script
 	loops int
+	after []int
+	index map[*syntax.CallExpr]int // of the parts
 }
 
 func (r *reader) ask(format string, args ...any) {
@@ -72,7 +74,7 @@ func (r *reader) stmt(s *syntax.Stmt) {
 		return
 	}
 	r.out.Statements = append(r.out.Statements, Collapse(strings.TrimRight(r.source(s), ";&\n \t")))
-	part := Part{Loop: r.loops > 0}
+	part := Part{Loop: r.loops > 0, After: slices.Clone(r.after)}
 	stdin := false // fed by a here-document or a here-string
 	for _, d := range s.Redirs {
 		if d.Hdoc != nil {
@@ -126,6 +128,7 @@ func (r *reader) call(c *syntax.CallExpr, part Part, stdin bool) {
 		r.nested(w)
 		part.Words = append(part.Words, r.word(w))
 	}
+	r.index[c] = len(r.out.Parts)
 	r.out.Parts = append(r.out.Parts, part)
 	for words := part.Words; len(words) > 0; {
 		if !words[0].Literal && !(words[0].Tilde && !words[0].Glob && strings.HasPrefix(words[0].Text, "~/")) {
@@ -178,7 +181,12 @@ func (r *reader) command(c syntax.Command) {
 		r.stmts(c.Stmts)
 	case *syntax.BinaryCmd:
 		r.stmt(c.X)
+		before := len(r.after)
+		if c.Op == syntax.AndStmt {
+			r.after = append(r.after, r.succeeded(c.X)...)
+		}
 		r.stmt(c.Y)
+		r.after = r.after[:before]
 	case *syntax.IfClause:
 		for ; c != nil; c = c.Else {
 			r.stmts(c.Cond)
@@ -219,6 +227,25 @@ func (r *reader) command(c syntax.Command) {
 	default:
 		r.ask("a construct that is not known here (%T)", c)
 	}
+}
+
+// succeeded are the simple commands that have succeeded when the statement,
+// which was read already, has.
+func (r *reader) succeeded(s *syntax.Stmt) []int {
+	if s.Negated || s.Background || s.Coprocess || s.Disown {
+		return nil
+	}
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		if i, ok := r.index[c]; ok {
+			return []int{i}
+		}
+	case *syntax.BinaryCmd:
+		if c.Op == syntax.AndStmt {
+			return append(r.succeeded(c.X), r.succeeded(c.Y)...)
+		}
+	}
+	return nil
 }
 
 func (r *reader) loop(do func()) {

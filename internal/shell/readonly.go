@@ -44,7 +44,6 @@ var readOnly = map[string]spec{
 	"which":  {operands: asText, short: "as"},
 	"type":   {operands: asText, short: "atpPf"},
 	"whoami": {operands: noneAtAll}, "arch": {operands: noneAtAll}, "nproc": {operands: noneAtAll, long: "all"},
-	"id":       {operands: asText, short: "ugGnrz"},
 	"uname":    {operands: noneAtAll, short: "asnrvmpio"},
 	"uptime":   {operands: noneAtAll, short: "ps"},
 	"free":     {operands: noneAtAll, short: "bkmghtw"},
@@ -99,7 +98,7 @@ var readOnly = map[string]spec{
 
 	"find": {operands: asPaths, check: findReads},
 	"sed":  {operands: afterText, textBy: "e", short: "nErsuz", shortArg: "e", long: "quiet silent regexp-extended expression= posix separate", check: sedScripts},
-	"test": {operands: asText, check: testReads}, "[": {operands: asText, check: testReads},
+	"test": {anything: true, check: testReads}, "[": {anything: true, check: testReads},
 }
 
 const (
@@ -146,6 +145,9 @@ func ReadOnly(words []Word) (Use, bool) {
 		return Use{Paths: findRoots(args), Recursive: true}, true
 	}
 	if s.anything {
+		if name == "test" || name == "[" {
+			return Use{Paths: testPaths(args)}, true
+		}
 		return Use{}, true
 	}
 	ops, text, opts, ok := s.split(args)
@@ -157,9 +159,6 @@ func ReadOnly(words []Word) (Use, bool) {
 	case noneAtAll:
 		return use, len(ops) == 0
 	case asText:
-		if name == "test" || name == "[" {
-			use.Paths = testPaths(args)
-		}
 		return use, true
 	case afterText:
 		if !text {

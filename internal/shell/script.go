@@ -24,6 +24,9 @@ type Part struct {
 	Words     []Word // the command word first; may be empty
 	Redirects []Redirect
 	Loop      bool // inside a loop: it may run more than once
+	// After are the parts, by index, that have succeeded in the same shell or a
+	// parent of it when this one runs: those before "&&".
+	After []int
 }
 
 // Assign is an assignment to a variable.
