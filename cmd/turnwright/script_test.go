@@ -93,6 +93,16 @@ var models = map[string]func() []agenttest.Option{
 	// bash, read and edit call that tool once and then say how it went.
 	"bash": func() []agenttest.Option { return once("Bash", `{"command":"echo ran > ran.txt"}`) },
 	"read": func() []agenttest.Option { return once("Read", `{"file_path":"note.txt"}`) },
+	// beside reads a file of the directory beside the working directory.
+	"beside": func() []agenttest.Option { return once("Read", `{"file_path":"../more/f.txt"}`) },
+	// status runs a command that only reads, and one of a prefix.
+	"status": func() []agenttest.Option {
+		return []agenttest.Option{agenttest.Script(
+			agenttest.Call("Bash", `{"command":"cat note.txt | head -1"}`),
+			agenttest.Call("Bash", `{"command":"expr 1 + 1 > sum.txt"}`),
+			agenttest.Text("Done."),
+		)}
+	},
 	"both": func() []agenttest.Option {
 		return []agenttest.Option{agenttest.Script(
 			agenttest.Call("Read", `{"file_path":"note.txt"}`),
