@@ -178,7 +178,7 @@ func (c *command) judgeWords(tool string, part shell.Part, at *place, only bool)
 	if v.missing == nil && read && unsafe < 0 && len(c.script.Unsure) == 0 {
 		// The rule is for this very command. One with a "*" would be wider.
 		if text := shell.Text(words); !strings.Contains(text, "*") && !strings.HasSuffix(text, ":") {
-			v.missing = []RuleValue{{tool, escaper.Replace(text)}}
+			v.missing = []RuleValue{{tool, text}}
 			if tool == "Monitor" {
 				v.missing[0].ToolName = "Bash"
 			}
@@ -238,9 +238,8 @@ func (c *command) judgeCd(words []shell.Word, at *place) verdict {
 		if !c.p.mayRead(a) {
 			v := refuse("cd leaves the working directories: %s", a.Written)
 			v.blocked = a.Target
-			v.missing = []RuleValue{{"Read", escapePath(a.Written)}} // P-77
-			if a.Target != a.Written {
-				v.missing = append(v.missing, RuleValue{"Read", escapePath(a.Target)})
+			if a.Target == a.Written {
+				v.missing = []RuleValue{{"Read", escapePath(a.Target)}} // P-77
 			}
 			return v
 		}

@@ -161,6 +161,9 @@ func matchName(pattern, name string) bool {
 // globMatch matches "*" against any text, in linear time.
 func globMatch(pattern, s string) bool {
 	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == s
+	}
 	first, last := parts[0], parts[len(parts)-1]
 	if len(s) < len(first)+len(last) || !strings.HasPrefix(s, first) || !strings.HasSuffix(s, last) {
 		return false

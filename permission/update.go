@@ -27,10 +27,14 @@ const (
 	maxSuggestedRule = 5 // rules in the suggestion for one command (P-77)
 )
 
-// allowing is the suggestion to allow what the rules cover.
+// allowing is the suggestion to allow what the rules cover. Their contents are
+// given as specifiers mean them and become what stands between parentheses.
 func allowing(destination string, rules ...RuleValue) []Update {
 	if len(rules) == 0 {
 		return nil
+	}
+	for i := range rules {
+		rules[i].RuleContent = escaper.Replace(rules[i].RuleContent)
 	}
 	return []Update{{Type: updateAddRules, Rules: rules, Behavior: Allow, Destination: destination}}
 }
@@ -56,11 +60,11 @@ func (p *Policy) suggest(name string, r Request) []Update {
 		}
 		var rules []RuleValue
 		for _, a := range r.Accesses {
-			for _, path := range []string{a.Written, a.Target} { // both must match (P-87)
-				v := RuleValue{tool, escapePath(path)}
-				if !contains(rules, v) {
-					rules = append(rules, v)
-				}
+			if a.Written != a.Target { // no rule for this file matches both (P-87)
+				return nil
+			}
+			if v := (RuleValue{tool, escapePath(a.Target)}); !contains(rules, v) {
+				rules = append(rules, v)
 			}
 		}
 		return allowing(toSession, rules...)
