@@ -280,6 +280,9 @@ func FuzzDecideCommand(f *testing.F) {
 			f.Add(strings.ReplaceAll(strings.TrimSpace(line), "⏎", "\n"))
 		}
 	}
+	for _, part := range []string{"cd a;", "cd a&&", "env ", "sudo sh -c '", "(", "$(", "find . -exec ", "{a,", "if "} {
+		f.Add(strings.Repeat(part, 9_000/len(part)) + "x")
+	}
 	w := newWorld(f)
 	open := w.policy(f, permission.Config{})
 	closed := w.policy(f, permission.Config{Deny: []string{"Read(.env)", "Edit(src/**)", "Bash(rm *)"}, Allow: []string{"Bash(make *)"}})

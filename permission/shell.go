@@ -23,10 +23,15 @@ type place struct {
 	dirs    []string // every directory that it may run in
 	unknown bool     // or another one
 	inner   [][]shell.Word
+	seen    map[string][]Access // of all places: what paths were found to be
 }
 
-// maxDirs bounds the directories that a part may run in.
-const maxDirs = 8
+// The bounds of what is followed: directories that a part may run in, and
+// changes of the directory. Beyond them it is not known where a part runs.
+const (
+	maxDirs  = 8
+	maxMoves = 16
+)
 
 // command reads the command of a request; nil for tools that run none.
 func (p *Policy) command(name string, r Request) *command {
@@ -58,7 +63,7 @@ func (p *Policy) command(name string, r Request) *command {
 // walk finds out where each part may run. A cd that may or may not have taken
 // place leaves both directories possible.
 func (c *command) walk(dir string) {
-	at := place{dirs: c.p.start}
+	at := place{dirs: c.p.start, seen: map[string][]Access{}}
 	if dir != "" {
 		at.dirs = nil
 		at.add(dir)
@@ -70,16 +75,20 @@ func (c *command) walk(dir string) {
 			loops, at.unknown = true, true // it may have run before any other part of its loop
 		}
 	}
-	last := -1 // the part that moved last
+	last, moves := -1, 0 // the part that moved last, and how many did
 	var to place
 	for i, part := range c.script.Parts {
-		now := place{dirs: slices.Clone(at.dirs), unknown: at.unknown, inner: shell.Inner(part.Words)}
+		now := place{dirs: slices.Clone(at.dirs), unknown: at.unknown, inner: shell.Inner(part.Words), seen: at.seen}
 		if last >= 0 && !loops && slices.Contains(part.After, last) {
 			now.dirs, now.unknown = slices.Clone(to.dirs), to.unknown
 		}
 		c.parts = append(c.parts, now)
 		words, _ := shell.Stripped(part.Words)
 		if !isMove(words) {
+			continue
+		}
+		if moves++; moves > maxMoves {
+			last, at.unknown, c.moves = -1, true, true
 			continue
 		}
 		if last, to = i, c.goTo(words, now); part.Name() != "cd" {
@@ -93,7 +102,7 @@ func (c *command) walk(dir string) {
 			}
 		}
 		if len(at.dirs) > maxDirs {
-			at.unknown = true
+			at.dirs, at.unknown = at.dirs[:maxDirs], true
 		}
 	}
 }
@@ -190,14 +199,26 @@ func (at *place) accesses(kind Kind, path string) (all []Access, ok bool) {
 	} else if at.unknown || len(dirs) == 0 {
 		return nil, false
 	}
-	for _, dir := range dirs {
-		a, err := newCommandAccess(kind, dir, path)
-		if err != nil {
-			return nil, false
+	key := path + "\x00" + strings.Join(dirs, "\x00")
+	all, known := at.seen[key]
+	if !known {
+		for _, dir := range dirs {
+			a, err := newCommandAccess(kind, dir, path)
+			if err != nil {
+				all = nil
+				break
+			}
+			all = append(all, a)
 		}
-		all = append(all, a)
+		if at.seen != nil {
+			at.seen[key] = all
+		}
 	}
-	return all, true
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Kind = kind
+	}
+	return all, len(all) > 0
 }
 
 // hold says whether a rule that forbids covers a call.
