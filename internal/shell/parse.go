@@ -131,7 +131,7 @@ func (r *reader) call(c *syntax.CallExpr, part Part, stdin bool) {
 	r.index[c] = len(r.out.Parts)
 	r.out.Parts = append(r.out.Parts, part)
 	for words := part.Words; len(words) > 0; {
-		if !words[0].Literal && !(words[0].Tilde && !words[0].Glob && strings.HasPrefix(words[0].Text, "~/")) {
+		if !words[0].Literal && !(words[0].Tilde && words[0].Glob && words[0].Prefix == words[0].Flat && strings.HasPrefix(words[0].Flat, "~/")) {
 			r.ask("the command word %s, which is known only when it runs", words[0].Source)
 		}
 		name := base(words[0].Text)
