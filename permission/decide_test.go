@@ -190,6 +190,7 @@ func TestDenyOrder(t *testing.T) {
 
 func TestNewPolicyErrors(t *testing.T) {
 	t.Run("every fault at once", func(t *testing.T) {
+		conform.Covers(t, "P-84")
 		_, _, err := permission.NewPolicy(permission.Config{
 			Allow: []string{"WebFetch(domain:x.test)", "Bash("}, Deny: []string{"custom(x)", "Read(!a)"}, Mode: "yolo", Dirs: []string{"relative"},
 		})
