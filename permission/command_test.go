@@ -96,6 +96,7 @@ const (
 		ls
 		ls -la src
 		ls -la *.txt
+		cat src/{b,c}.go src/[bc].go
 		cat a.txt
 		cat $W/a.txt
 		cat "a.txt" 'src/b.go'
@@ -169,6 +170,11 @@ const (
 		cat src/{../../x,b}
 		cat "../.."/*
 		cat link/*
+		ls .*
+		cat .?/x
+		cat src/.{.,x}/../y
+		cat src/{.,a}{.,b}/x
+		cat =ls
 		cat < /etc/passwd
 		ls /
 		cd ..
@@ -488,6 +494,8 @@ func TestCommandDenyRules(t *testing.T) {
 			time rm x
 			a=( $(rm x) )
 			trap "rm x" EXIT
+			bash <<E⏎rm x⏎E
+			sh <<< "rm x"
 			coproc rm x`},
 		{"wrapped", []string{"P-61", "P-62", "B-035"}, permission.Config{Deny: many, Allow: []string{"Bash"}}, deny, `
 			A=1 rm x

@@ -34,7 +34,7 @@ var (
 )
 
 // singleDir is a relative pattern of one directory and all that is in it (P-83).
-var singleDir = regexp.MustCompile(`^[^/]+/(\*\*(/\*)?)?$`)
+var singleDir = regexp.MustCompile(`^[^/]+/(\*\*)?$`)
 
 // compilePath reads a pattern. wide is for rules that forbid or ask: where the
 // syntax leaves room they cover more, and rules that allow less.

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -168,9 +169,13 @@ func (p *Policy) expand(w shell.Word) (path string, ok bool) {
 	return "", false
 }
 
+// upwards finds what may become ".." when globs and braces expand: ".*" names
+// it in some shells, and braces can put it together.
+var upwards = regexp.MustCompile(`\.\.|(?:^|/)\.[*?\[{]|\{[.,]|,[.,}]`)
+
 // globDir returns the directory below which a word with globs stays.
 func (p *Policy) globDir(w shell.Word) (dir string, ok bool) {
-	if !w.Glob || w.Literal || strings.Contains(w.Flat, "..") || w.Brace && w.Prefix == "" {
+	if !w.Glob || w.Literal || upwards.MatchString(w.Flat) || w.Brace && w.Prefix == "" {
 		return "", false
 	}
 	dir = w.Prefix

@@ -75,7 +75,7 @@ func (r *reader) stmt(s *syntax.Stmt) {
 	}
 	r.out.Statements = append(r.out.Statements, Collapse(strings.TrimRight(r.source(s), ";&\n \t")))
 	part := Part{Loop: r.loops > 0, After: slices.Clone(r.after)}
-	stdin := false // fed by a here-document or a here-string
+	var stdin []string // here-documents and here-strings, as far as they are literal
 	for _, d := range s.Redirs {
 		if d.Hdoc != nil {
 			r.nested(d.Hdoc)
@@ -85,8 +85,15 @@ func (r *reader) stmt(s *syntax.Stmt) {
 		}
 		r.nested(d.Word)
 		switch d.Op {
-		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
-			stdin = true
+		case syntax.Hdoc, syntax.DashHdoc:
+			text := ""
+			if d.Hdoc != nil {
+				text = r.source(d.Hdoc)
+			}
+			stdin = append(stdin, text)
+			continue
+		case syntax.WordHdoc:
+			stdin = append(stdin, r.word(d.Word).Text)
 			continue
 		case syntax.DplIn, syntax.DplOut:
 			if to := d.Word.Lit(); to != "" && strings.Trim(to, "0123456789-") == "" {
@@ -119,7 +126,7 @@ func (r *reader) stmt(s *syntax.Stmt) {
 }
 
 // call adds a simple command.
-func (r *reader) call(c *syntax.CallExpr, part Part, stdin bool) {
+func (r *reader) call(c *syntax.CallExpr, part Part, stdin []string) {
 	for _, a := range c.Assigns {
 		r.nested(a)
 		part.Assigns = append(part.Assigns, r.assign(a))
@@ -138,8 +145,13 @@ func (r *reader) call(c *syntax.CallExpr, part Part, stdin bool) {
 		switch {
 		case slices.Contains(evaluators, name):
 			r.ask("%q, which runs what it is given", name)
-		case stdin && slices.Contains(shells, name):
+		case len(stdin) > 0 && slices.Contains(shells, name):
 			r.ask("a here-document that %q runs", name)
+			for _, text := range stdin { // for rules that forbid
+				if inside, err := Parse(text); err == nil {
+					r.out.Parts = append(r.out.Parts, inside.Parts...)
+				}
+			}
 		}
 		rest, ok := Unwrap(words)
 		if !ok {

@@ -1,12 +1,16 @@
 package shell
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
+
+// tildeInside is a "~" that bash expands inside a word: of=~/x.
+var tildeInside = regexp.MustCompile(`[=:]~`)
 
 // word reads one word. Substitutions in it are collected by nested.
 func (r *reader) word(w *syntax.Word) Word {
@@ -18,6 +22,12 @@ func (r *reader) word(w *syntax.Word) Word {
 		case *syntax.Lit:
 			if i == 0 && strings.HasPrefix(p.Value, "~") {
 				out.Tilde = true
+			}
+			if i == 0 && len(p.Value) > 1 && p.Value[0] == '=' && p.Value[1] != '=' {
+				expands = true // "=ls" is the path of ls in zsh
+			}
+			if tildeInside.MatchString(p.Value) {
+				expands = true
 			}
 			out.literal(&b, p.Value)
 		case *syntax.SglQuoted:

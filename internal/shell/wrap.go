@@ -131,11 +131,12 @@ func inner(words []Word, depth int) (out [][]Word) {
 			if end := slices.IndexFunc(rest, func(w Word) bool { return w.Text == ";" || w.Text == "+" }); end > 0 && first.Text == "find" {
 				rest = rest[:end]
 			}
+			out = append(out, rest)
 			if b := base(w.Text); w.Literal && b != "" && b != w.Text {
 				w.Text, w.Source = b, b
 				rest = append([]Word{w}, rest[1:]...)
+				out = append(out, rest)
 			}
-			out = append(out, rest)
 		}
 		// An argument that is more than one word may be a script: sh -c '…',
 		// or a nested runner may take it.
