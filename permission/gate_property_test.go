@@ -281,7 +281,7 @@ func FuzzDecideCommand(f *testing.F) {
 		}
 	}
 	for _, part := range []string{"cd a;", "cd a&&", "env ", "sudo sh -c '", "(", "$(", "find . -exec ", "{a,", "if "} {
-		f.Add(strings.Repeat(part, 9_000/len(part)) + "x")
+		f.Add(strings.Repeat(part, 2_000/len(part)) + "x")
 	}
 	w := newWorld(f)
 	open := w.policy(f, permission.Config{})
