@@ -274,7 +274,15 @@ const (
 		command make
 		cd src && cat ../../x
 		while true; do cd ..; cat x; done
-		pushd src; cat a.txt`
+		pushd src; cat a.txt
+		for PATH in .; do ls; done
+		for path in .; do ls; done
+		for HOME in /etc; do cat ~/passwd; done
+		for ((PATH=1; x; )); do ls; done
+		select PATH in .; do ls; done
+		: ${CDPATH:=/etc}; cd src
+		{PATH}>/dev/null; ls
+		ls {PATH}>/dev/null`
 )
 
 func TestReadOnlyCommands(t *testing.T) {

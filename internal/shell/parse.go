@@ -2,6 +2,7 @@ package shell
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -99,6 +100,9 @@ func (r *reader) stmt(s *syntax.Stmt) {
 			if to := d.Word.Lit(); to != "" && strings.Trim(to, "0123456789-") == "" {
 				continue
 			}
+		}
+		if d.N != nil && strings.Trim(d.N.Value, "0123456789") != "" {
+			r.unsure("a redirection that sets a variable")
 		}
 		target := r.word(d.Word)
 		if target.Text == "!" { // ">! file" of zsh
@@ -208,6 +212,11 @@ func (r *reader) command(c syntax.Command) {
 		r.loop(func() { r.stmts(c.Cond); r.stmts(c.Do) })
 	case *syntax.ForClause:
 		r.nested(c.Loop)
+		if it, ok := c.Loop.(*syntax.WordIter); ok {
+			r.sets(it.Name)
+		} else {
+			r.unsure("arithmetic, which evaluates the values of variables")
+		}
 		r.loop(func() { r.stmts(c.Do) })
 	case *syntax.CaseClause:
 		r.nested(c.Word)
@@ -232,6 +241,7 @@ func (r *reader) command(c syntax.Command) {
 		r.ask("the definition of a function")
 		r.loop(func() { r.stmt(c.Body) }) // it may be called more than once
 	case *syntax.CoprocClause:
+		r.unsure("a coprocess")
 		r.stmt(c.Stmt)
 	case *syntax.ArithmCmd, *syntax.LetClause:
 		r.nested(c)
@@ -321,11 +331,28 @@ func (r *reader) param(p *syntax.ParamExp) {
 	switch {
 	case p.Index != nil && !numeric(p.Index), p.Slice != nil && !(numeric(p.Slice.Offset) && numeric(p.Slice.Length)):
 		r.unsure("arithmetic, which evaluates the values of variables")
+	case p.Exp != nil && (p.Exp.Op == syntax.AssignUnset || p.Exp.Op == syntax.AssignUnsetOrNull):
+		r.sets(p.Param)
 	case p.Exp != nil && p.Exp.Op == syntax.OtherParamOps:
 		r.unsure("an expansion with @, which can run commands")
 	case p.Flags != nil, p.NestedParam != nil, len(p.Modifiers) > 0, p.Excl,
 		p.Split != syntax.OptUnset, p.GlobSubst != syntax.OptUnset, p.RcExpand != syntax.OptUnset:
 		r.unsure("an expansion that bash and zsh read differently")
+	}
+}
+
+// plainNames are variables that no shell and no common program looks at. Others
+// are spelled with capitals.
+var plainNames = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// shellNames are the exceptions from that, in zsh.
+var shellNames = []string{"path", "cdpath", "fpath", "mailpath", "manpath", "module_path", "fignore", "argv", "aliases", "functions", "commands", "options", "prompt", "psvar", "status", "home", "http_proxy", "https_proxy", "all_proxy", "no_proxy", "ftp_proxy"}
+
+// sets notes a variable that is set by something else than an assignment, which
+// may change what runs, or where, as an assignment may (P-62).
+func (r *reader) sets(name *syntax.Lit) {
+	if name == nil || !plainNames.MatchString(name.Value) || slices.Contains(shellNames, name.Value) {
+		r.unsure("a loop or an expansion that sets a variable which may change what runs")
 	}
 }
 
