@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/permission"
@@ -18,10 +15,10 @@ import (
 )
 
 // Edit replaces a text in a file by another (T-68 to T-84).
-type Edit struct{ locks pathLocks }
+type Edit struct{}
 
-// NewEdit returns the Edit tool. Calls of one Edit value on the same file run
-// one after the other, also when they come from several goroutines (B-089).
+// NewEdit returns the Edit tool. Calls on the same file run one after the
+// other, also when they come from several goroutines (B-089).
 func NewEdit() *Edit { return &Edit{} }
 
 const editSchema = `{"type":"object","properties":{` +
@@ -69,9 +66,10 @@ const maxEditSize = 256 << 20
 // beyond it originalFile is null.
 const maxOriginal = 1 << 20
 
-// Call edits the file. The checks come in the order of T-71; the check for Read
-// deny rules comes with scoped rules (issue B).
-func (e *Edit) Call(ctx context.Context, c *tool.Call) (*tool.Result, error) {
+// Call edits the file. The checks come in the order of T-71. Text in UTF-16 and
+// binary files are refused: what replaces a part of them would be in another
+// encoding than the rest.
+func (*Edit) Call(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 	var in editInput
 	if err := json.Unmarshal(c.Input, &in); err != nil {
 		return nil, fmt.Errorf("Edit: %w", err)
@@ -82,39 +80,32 @@ func (e *Edit) Call(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 		}
 		return nil, errors.New("old_string and new_string are the same: there is nothing to change")
 	}
-	path, err := absolute(c.Env, "file_path", in.FilePath)
+	ch, err := openChange(ctx, c, "file_path", in.FilePath, "edited")
 	if err != nil {
 		return nil, err
 	}
-	if strings.EqualFold(filepath.Ext(path), ".ipynb") {
-		return nil, fmt.Errorf("%s is a notebook: edit its cells with NotebookEdit", path)
+	defer ch.unlock()
+	if isNotebook(ch.path) {
+		return nil, fmt.Errorf("%s is a notebook: edit its cells with NotebookEdit", ch.path)
 	}
-	target, err := permission.Resolve(path)
-	if err != nil {
-		return nil, fmt.Errorf("file_path: %w", err)
-	}
-	unlock, err := e.locks.lock(ctx, target)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-
-	data, info, err := readForEdit(target)
+	data, info, err := readForEdit(ch.target)
 	if errors.Is(err, fs.ErrNotExist) && in.OldString == "" {
-		return create(c, path, target, in)
+		return create(c, ch, in)
 	}
 	if err != nil {
 		return nil, err
 	}
 	now := recordOf(info, data)
-	before, known := loadRecord(c.Env.State, target)
 	switch {
-	case !known:
-		return nil, fmt.Errorf("%s has not been read yet in this session; read it first, then edit it", path)
-	case before.Partial:
-		return nil, fmt.Errorf("%s has been seen only as a PARTIAL view; read the part to edit with offset and limit first", path)
+	case !ch.known && ch.needsRead(c.Env):
+		return nil, fmt.Errorf("%s has not been read yet in this session; read it first, then edit it", ch.path)
+	case ch.before.Partial && ch.needsRead(c.Env):
+		return nil, fmt.Errorf("%s has been seen only as a PARTIAL view; read the part to edit with offset and limit first", ch.path)
 	}
-	changed := !before.same(now)
+	if err := refuseBinary(ch.path, data[:min(len(data), sniffSize)], info.Size()); err != nil {
+		return nil, err
+	}
+	changed := ch.known && !ch.before.same(now)
 
 	var edit *textEdit
 	if in.OldString == "" {
@@ -124,19 +115,19 @@ func (e *Edit) Call(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 	}
 	switch {
 	case err != nil && changed:
-		return nil, fmt.Errorf("%s has changed since it was read, and the edit does not fit it as it is now (%w); read it again", path, err)
+		return nil, fmt.Errorf("%s has changed since it was read, and the edit does not fit it as it is now (%w); read it again", ch.path, err)
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", ch.path, err)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := replaceFile(target, edit.data, info); err != nil {
-		return nil, fmt.Errorf("%s cannot be written: %w", path, err)
+	if err := replaceFile(ch.target, edit.data, info, c.Key); err != nil {
+		return nil, fmt.Errorf("%s cannot be written: %w", ch.path, err)
 	}
-	remember(c, target, edit.data)
+	ch.remember(c, edit.data)
 
-	text := fmt.Sprintf("%s has been edited", path)
+	text := fmt.Sprintf("%s has been edited", ch.path)
 	if edit.count > 1 {
 		text += fmt.Sprintf(" (%d occurrences replaced)", edit.count)
 	}
@@ -144,7 +135,7 @@ func (e *Edit) Call(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 	if changed {
 		text += " The file had changed since it was read; the edit was applied to it as it is now."
 	}
-	return editResult(path, in, data, edit, text)
+	return editResult(ch.path, in, data, edit, text)
 }
 
 // readForEdit reads the whole file, which must be a regular one.
@@ -167,13 +158,14 @@ func readForEdit(target string) ([]byte, fs.FileInfo, error) {
 }
 
 // create makes a new file, with the directories above it (T-82).
-func create(c *tool.Call, path, target string, in editInput) (*tool.Result, error) {
-	if err := createFile(target, []byte(in.NewString)); err != nil {
-		return nil, fmt.Errorf("%s cannot be created: %w", path, err)
+func create(c *tool.Call, ch *change, in editInput) (*tool.Result, error) {
+	data := []byte(in.NewString)
+	if err := createFile(ch.target, data, c.Key); err != nil {
+		return nil, fmt.Errorf("%s cannot be created: %w", ch.path, err)
 	}
-	remember(c, target, []byte(in.NewString))
-	edit := &textEdit{data: []byte(in.NewString), spans: []span{{0, 0, foldString(in.NewString)}}}
-	return editResult(path, in, nil, edit, fmt.Sprintf("%s has been created.", path))
+	ch.remember(c, data)
+	edit := &textEdit{data: data, spans: []span{{0, 0, foldString(in.NewString)}}}
+	return editResult(ch.path, in, nil, edit, fmt.Sprintf("%s has been created.", ch.path))
 }
 
 // fillEmpty is the edit of a file without text by an empty old_string (T-82).
@@ -185,18 +177,6 @@ func fillEmpty(data []byte, in editInput) (*textEdit, error) {
 		data: append(data[:len(data):len(data)], strings.TrimPrefix(in.NewString, byteOrderMark)...), count: 1,
 		spans: []span{{0, 0, foldString(in.NewString)}},
 	}, nil
-}
-
-// remember refreshes the record of the file, so that the next edit needs no
-// read (T-79).
-func remember(c *tool.Call, target string, data []byte) {
-	info, err := os.Stat(target)
-	if err != nil {
-		return // gone again: the next edit finds out
-	}
-	r := recordOf(info, data)
-	r.Size = int64(len(data))
-	storeRecord(c.Env.State, target, r)
 }
 
 func editResult(path string, in editInput, original []byte, edit *textEdit, text string) (*tool.Result, error) {
@@ -220,39 +200,6 @@ func editResult(path string, in editInput, original []byte, edit *textEdit, text
 		return nil, err
 	}
 	return &tool.Result{Content: []message.Block{message.NewText(text)}, Structured: raw}, nil
-}
-
-// pathLocks lets one call at a time work on a file.
-type pathLocks struct {
-	mu   sync.Mutex
-	held map[string]chan struct{} // closed when the holder is done
-}
-
-func (l *pathLocks) lock(ctx context.Context, path string) (unlock func(), err error) {
-	for {
-		l.mu.Lock()
-		wait, busy := l.held[path]
-		if !busy {
-			if l.held == nil {
-				l.held = map[string]chan struct{}{}
-			}
-			done := make(chan struct{})
-			l.held[path] = done
-			l.mu.Unlock()
-			return func() {
-				l.mu.Lock()
-				delete(l.held, path)
-				l.mu.Unlock()
-				close(done)
-			}, nil
-		}
-		l.mu.Unlock()
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
 }
 
 var _ interface {

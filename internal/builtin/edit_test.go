@@ -317,7 +317,7 @@ func TestReplaceInPlace(t *testing.T) {
 	if got, err := os.ReadFile(path); err != nil || string(got) != "short" {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if err := createFile(path, []byte("x")); !errors.Is(err, fs.ErrExist) {
+	if err := createFile(path, []byte("x"), "key"); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("createFile over a file: %v", err)
 	}
 }
@@ -461,11 +461,16 @@ func calm(s string) string { return crsBeforeLF.ReplaceAllString(s, "\n") }
 // checkPatch applies the hunks to the old text and compares with the new one.
 func checkPatch(t fataler, e *textEdit) {
 	t.Helper()
+	applyHunks(t, e.old, e.new, structuredPatch(e.old, e.spans))
+}
+
+func applyHunks(t fataler, from, to string, hunks []hunk) {
+	t.Helper()
 	const noEnd = "\\ No newline at end of file"
-	old := splitLines(e.old)
+	old := splitLines(from)
 	var got strings.Builder
 	at := 0
-	for _, h := range structuredPatch(e.old, e.spans) {
+	for _, h := range hunks {
 		for ; at < h.OldStart-1; at++ {
 			got.WriteString(old[at])
 		}
@@ -483,7 +488,7 @@ func checkPatch(t fataler, e *textEdit) {
 			}
 			if l[0] != '+' {
 				if at >= len(old) || old[at] != text {
-					t.Fatalf("hunk %+v does not fit line %d of %q", h, at+1, e.old)
+					t.Fatalf("hunk %+v does not fit line %d of %q", h, at+1, from)
 				}
 				at++
 				oldLines++
@@ -500,7 +505,7 @@ func checkPatch(t fataler, e *textEdit) {
 	for ; at < len(old); at++ {
 		got.WriteString(old[at])
 	}
-	if got.String() != e.new {
-		t.Fatalf("the patch of %q gives %q, want %q", e.old, got.String(), e.new)
+	if got.String() != to {
+		t.Fatalf("the patch of %q gives %q, want %q", from, got.String(), to)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"io"
 	"io/fs"
 
 	"github.com/turnwright/turnwright/tool"
@@ -16,6 +18,10 @@ type fileRecord struct {
 	Size    int64  `json:"size"`
 	ModTime int64  `json:"mtime"`             // nanoseconds since 1970
 	Partial bool   `json:"partial,omitempty"` // only a PARTIAL view was shown
+	// Shown are the ranges of this very content that Read has shown whole, so
+	// that it need not show them again (T-56): "offset,limit" with a blank
+	// between two.
+	Shown string `json:"shown,omitempty"`
 }
 
 // recordKey is the key of the record of a file; target is its path resolved
@@ -45,6 +51,50 @@ func storeRecord(s *tool.State, target string, r fileRecord) {
 func recordOf(info fs.FileInfo, content []byte) fileRecord {
 	sum := sha256.Sum256(content)
 	return fileRecord{Hash: hex.EncodeToString(sum[:]), Size: info.Size(), ModTime: info.ModTime().UnixNano()}
+}
+
+// recordRead records that the model has seen a file by another way than the
+// Read tool, such as a shell command that shows it (T-77). The path may be
+// relative to the current directory. The file must be a regular one; one that
+// is too large to be hashed is known by size and time.
+func recordRead(env *tool.Env, path string) error {
+	at, err := locate(env, "path", path)
+	if err != nil {
+		return err
+	}
+	f, info, err := openRegular(at.target)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	now, err := recordFile(f, info)
+	if err != nil {
+		return fmt.Errorf("%s cannot be read: %w", at.path, err)
+	}
+	// What was shown of the same content stays known.
+	if before, ok := loadRecord(env.State, at.target); ok && !before.Partial && before.Hash != "" && before.Hash == now.Hash {
+		now.Shown = before.Shown
+	}
+	storeRecord(env.State, at.target, now)
+	return nil
+}
+
+// recordFile describes an open file. It reads at most hashLimit bytes, none of
+// a file that is larger.
+func recordFile(f io.Reader, info fs.FileInfo) (fileRecord, error) {
+	r := fileRecord{Size: info.Size(), ModTime: info.ModTime().UnixNano()}
+	if r.Size > hashLimit {
+		return r, nil
+	}
+	sum := sha256.New()
+	n, err := io.Copy(sum, io.LimitReader(f, hashLimit+1))
+	if err != nil {
+		return r, err
+	}
+	if n <= hashLimit {
+		r.Hash = hex.EncodeToString(sum.Sum(nil))
+	}
+	return r, nil
 }
 
 // same reports whether the file still is as the record says: by content, and

@@ -8,10 +8,29 @@ import (
 	"syscall"
 )
 
-// keepOwner gives path the owner and group in info. Only the superuser may
-// always do so; for others the file becomes theirs, as with most editors.
-func keepOwner(path string, info fs.FileInfo) {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		_ = os.Chown(path, int(st.Uid), int(st.Gid))
+// keepOwner gives path the owner and group in info and reports whether it now
+// has them. Only the superuser may give a file away.
+func keepOwner(path string, info fs.FileInfo) bool {
+	want, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return true
 	}
+	now, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	if have, ok := now.Sys().(*syscall.Stat_t); ok && have.Uid == want.Uid && have.Gid == want.Gid {
+		return true
+	}
+	return os.Chown(path, int(want.Uid), int(want.Gid)) == nil
 }
+
+// linkCount is the number of names that a file has.
+func linkCount(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Nlink)
+	}
+	return 1
+}
+
+func closeForRename(*os.File) {}

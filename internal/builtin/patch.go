@@ -1,8 +1,11 @@
 package builtin
 
 import (
+	"fmt"
 	"sort"
 	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
 )
 
 // hunk is one element of structuredPatch (T-60).
@@ -15,6 +18,29 @@ type hunk struct {
 }
 
 const contextLines = 3
+
+// linePatch describes the difference of two texts as hunks with three lines of
+// context. The result is never nil.
+func linePatch(old, new string) []hunk {
+	hunks := []hunk{}
+	for i, l := range splitLines(string(diff.Diff("a", []byte(old), "b", []byte(new)))) {
+		if i < 3 {
+			continue // the names
+		}
+		l = strings.TrimSuffix(l, "\n")
+		if strings.HasPrefix(l, "@@ ") {
+			h := hunk{Lines: []string{}}
+			// Nothing else writes this line, so that it always can be read.
+			_, _ = fmt.Sscanf(l, "@@ -%d,%d +%d,%d @@", &h.OldStart, &h.OldLines, &h.NewStart, &h.NewLines)
+			h.OldStart, h.NewStart = max(1, h.OldStart), max(1, h.NewStart)
+			hunks = append(hunks, h)
+			continue
+		}
+		h := &hunks[len(hunks)-1]
+		h.Lines = append(h.Lines, l)
+	}
+	return hunks
+}
 
 // region says that the lines old[from:to], counted from 0, become lines.
 type region struct {

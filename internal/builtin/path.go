@@ -16,7 +16,21 @@ import (
 	"github.com/turnwright/turnwright/tool"
 )
 
-// absolute expands "~" and makes a path relative to the session's directory
+// cwdKey is where the working directory that shell commands left is kept: the
+// absolute path as a JSON string.
+const cwdKey = "bash.cwd"
+
+// currentDir is the directory that relative paths start from: the one that
+// shell commands went to, else the session's.
+func currentDir(env *tool.Env) string {
+	var dir string
+	if json.Unmarshal(env.State.Get(cwdKey), &dir) == nil && filepath.IsAbs(dir) {
+		return dir
+	}
+	return env.Dir
+}
+
+// absolute expands "~" and makes a path relative to the current directory
 // absolute (T-22). It touches no file.
 func absolute(env *tool.Env, field, path string) (string, error) {
 	if path == "" {
@@ -34,10 +48,11 @@ func absolute(env *tool.Env, field, path string) (string, error) {
 		path = filepath.Join(home, path[1:])
 	}
 	if !filepath.IsAbs(path) {
-		if !filepath.IsAbs(env.Dir) {
+		dir := currentDir(env)
+		if !filepath.IsAbs(dir) {
 			return "", fmt.Errorf("%s: %q is relative and the session has no absolute directory", field, path)
 		}
-		path = filepath.Join(env.Dir, path)
+		path = filepath.Join(dir, path)
 	}
 	return filepath.Clean(path), nil
 }
@@ -89,6 +104,23 @@ func pathAccess(kind permission.Kind, path string) ([]permission.Access, error) 
 		return nil, fmt.Errorf("file_path: %w", err)
 	}
 	return []permission.Access{a}, nil
+}
+
+// place is where a call works: the path as it was given, and the same with
+// every link followed.
+type place struct{ path, target string }
+
+// locate finds the place that a field of the input names.
+func locate(env *tool.Env, field, given string) (place, error) {
+	path, err := absolute(env, field, given)
+	if err != nil {
+		return place{}, err
+	}
+	target, err := permission.Resolve(path)
+	if err != nil {
+		return place{}, fmt.Errorf("%s: %w", field, err)
+	}
+	return place{path, target}, nil
 }
 
 // errMissing is wrapped where a file does not exist.

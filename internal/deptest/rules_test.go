@@ -100,6 +100,7 @@ var modules = []struct{ path, users, reason string }{
 	{"mvdan.cc/sh/v3", "*", "the parser of shell commands, for permission: rules look at every command in a line (P-59)"},
 	{"github.com/google/uuid", "*", "UUIDs of sessions and messages"},
 	{"golang.org/x/sys", "*", "system calls for locks and processes"},
+	{"github.com/rogpeppe/go-internal", "*", "its diff package: the patch that Write shows; the rest serves the tests"},
 	{"pgregory.net/rapid", "session/storetest", "random histories in the suite that every store passes; never in a program"},
 	{"github.com/spf13/cobra", "cmd/...", "command line"},
 	{"github.com/spf13/pflag", "cmd/...", "used by cobra"},

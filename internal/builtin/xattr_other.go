@@ -1,0 +1,5 @@
+//go:build !linux && !darwin
+
+package builtin
+
+func keepAttributes(string, string) bool { return true }
