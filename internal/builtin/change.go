@@ -49,7 +49,7 @@ func openChange(ctx context.Context, c *tool.Call, field, given, verb string) (*
 }
 
 func readDeniedError(verb string) error {
-	return errors.New("File is covered by a Read deny rule in your permission settings and cannot be " + verb + ".") //nolint:staticcheck // the text of T-76
+	return errors.New("File is covered by a Read deny rule in your permission settings and cannot be " + verb + ".")
 }
 
 // needsRead reports whether the file must have been read before (T-64).

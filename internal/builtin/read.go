@@ -101,7 +101,7 @@ func (*Read) Call(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 	}
 	head = head[:n]
 	if typ := imageType(head); typ != "" {
-		r, err := readImage(f, path, typ, head)
+		r, err := readImage(io.MultiReader(bytes.NewReader(head), f), path, typ)
 		if err == nil {
 			storeRecord(c.Env.State, target, fileRecord{Size: info.Size(), ModTime: info.ModTime().UnixNano()})
 		}

@@ -153,11 +153,11 @@ func TestRecoverAfterKill(t *testing.T) {
 		return
 	}
 	conform.Covers(t, "T-67", "B-114")
-	rounds := 24
+	rounds := 12
 	if testing.Short() {
-		rounds = 6
+		rounds = 4
 	}
-	old, fresh := strings.Repeat("old line\n", 400_000), strings.Repeat("NEW LINE\n", 500_000)
+	old, fresh := strings.Repeat("old line\n", 200_000), strings.Repeat("NEW LINE\n", 250_000)
 	seen := map[string]int{}
 	for i := range rounds {
 		s := newSession(t)
