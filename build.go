@@ -277,7 +277,7 @@ const bashGrace = 500 * time.Millisecond
 
 // builtins are the built-in tools of this version.
 func builtins() []tool.Tool {
-	return []tool.Tool{builtin.NewBash(builtin.BashOptions{Grace: bashGrace}), builtin.NewEdit(), builtin.NewRead(), builtin.NewWrite()}
+	return []tool.Tool{builtin.NewBash(builtin.BashOptions{Grace: bashGrace}), builtin.NewEdit(), builtin.NewNotebookEdit(), builtin.NewRead(), builtin.NewWrite()}
 }
 
 func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string) error {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/turnwright/turnwright/tool"
 )
@@ -95,6 +97,21 @@ func recordFile(f io.Reader, info fs.FileInfo) (fileRecord, error) {
 		r.Hash = hex.EncodeToString(sum.Sum(nil))
 	}
 	return r, nil
+}
+
+// maxShown bounds the ranges that a record keeps.
+const maxShown = 32
+
+// addShown adds a range to those that were shown and reports whether it is
+// among them already.
+func (r *fileRecord) addShown(key string) bool {
+	list := strings.Fields(r.Shown)
+	if slices.Contains(list, key) {
+		return true
+	}
+	list = append(list, key)
+	r.Shown = strings.Join(list[max(0, len(list)-maxShown):], " ")
+	return false
 }
 
 // same reports whether the file still is as the record says: by content, and

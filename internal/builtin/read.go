@@ -7,13 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
+	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/permission"
 	"github.com/turnwright/turnwright/tool"
 )
 
-// Read shows a file to the model (T-40 to T-58): text with line numbers, and
-// PNG, JPEG, GIF and WebP images. PDF and notebook rendering come with issue B.
+// Read shows a file to the model (T-40 to T-58): text with line numbers,
+// images (PNG, JPEG, GIF, WebP), notebooks by their cells, and PDFs.
 type Read struct{}
 
 // NewRead returns the Read tool.
@@ -32,7 +34,8 @@ func (*Read) Spec() tool.Spec {
 		Name: "Read",
 		Description: "Reads a file. Text comes with a line number and a tab before every line; " +
 			"both are not part of the file. A file that is too large is shown in part: go on with offset and limit. " +
-			"Images (PNG, JPEG, GIF, WebP) are shown as images. Directories cannot be read; list them with Bash.",
+			"Images (PNG, JPEG, GIF, WebP) are shown as images, Jupyter notebooks (.ipynb) by their cells with outputs, where offset and limit count cells, " +
+			"and PDFs as documents; one with more than 10 pages needs pages. Directories cannot be read; list them with Bash.",
 		InputSchema: json.RawMessage(readSchema),
 		Traits:      tool.Traits{ReadOnly: true, Concurrent: true, Repeatable: true},
 	}
@@ -74,21 +77,14 @@ func (*Read) Call(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 	if err := json.Unmarshal(c.Input, &in); err != nil {
 		return nil, fmt.Errorf("Read: %w", err)
 	}
-	if in.Pages != "" {
-		return nil, errors.New("pages: reading PDF pages is not built yet (issue B); leave the field out")
-	}
 	if in.Offset > maxLine || in.Limit > maxLine {
 		return nil, fmt.Errorf("offset and limit: at most %d", int64(maxLine))
 	}
-	path, err := absolute(c.Env, "file_path", in.FilePath)
+	at, err := locate(c.Env, "file_path", in.FilePath)
 	if err != nil {
 		return nil, err
 	}
-	target, err := permission.Resolve(path)
-	if err != nil {
-		return nil, fmt.Errorf("file_path: %w", err)
-	}
-	f, info, err := openRegular(target)
+	f, info, err := openRegular(at.target)
 	if err != nil {
 		return nil, err
 	}
@@ -97,50 +93,148 @@ func (*Read) Call(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 	head := make([]byte, sniffSize)
 	n, err := io.ReadFull(f, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, fmt.Errorf("%s cannot be read: %w", path, err)
+		return nil, fmt.Errorf("%s cannot be read: %w", at.path, err)
 	}
 	head = head[:n]
-	if typ := imageType(head); typ != "" {
-		r, err := readImage(io.MultiReader(bytes.NewReader(head), f), path, typ)
-		if err == nil {
-			storeRecord(c.Env.State, target, fileRecord{Size: info.Size(), ModTime: info.ModTime().UnixNano()})
-		}
-		return r, err
+	r := &reading{
+		place: at, call: c, in: in, info: info, head: head,
+		body: io.MultiReader(bytes.NewReader(head), f), sel: in.selection(c.Env, info.Size()),
 	}
-	if err := refuseBinary(path, head, info.Size()); err != nil {
-		return nil, err
+	typ := imageType(head)
+	switch {
+	case isPDF(head):
+		return r.pdf()
+	case in.Pages != "":
+		return nil, fmt.Errorf("pages: %s is not a PDF; leave the field out", at.path)
+	case typ != "":
+		return r.image(typ)
+	case isNotebook(at.path):
+		return r.notebook(ctx)
 	}
-	sel := selection{
+	return r.text(ctx)
+}
+
+// reading is one call of Read with the file open.
+type reading struct {
+	place
+	call *tool.Call
+	in   readInput
+	info fs.FileInfo
+	head []byte    // the first bytes
+	body io.Reader // the file from its start, to be read once
+	sel  selection
+}
+
+func (in readInput) selection(env *tool.Env, size int64) selection {
+	return selection{
 		first:    max(1, int64(in.Offset)),
 		count:    int64(in.Limit),
 		explicit: in.Offset > 0 || in.Limit > 0,
-		budget:   tokenLimit(c.Env) * bytesPerToken,
-		scanAll:  info.Size() <= hashLimit,
+		budget:   tokenLimit(env) * bytesPerToken,
+		scanAll:  size <= hashLimit,
 	}
-	v, err := scanText(ctx, io.MultiReader(bytes.NewReader(head), f), sel)
-	switch {
-	case errors.Is(err, errTooLarge) && sel.count > 0:
-		return nil, fmt.Errorf("%s: %w, about %d tokens; use a smaller limit than %d, or search with Grep", path, err, tokenLimit(c.Env), sel.count)
-	case errors.Is(err, errTooLarge):
-		return nil, fmt.Errorf("%s: %w, about %d tokens; add a limit, or search with Grep", path, err, tokenLimit(c.Env))
-	case err != nil:
-		return nil, fmt.Errorf("%s cannot be read: %w", path, err)
-	}
-	storeRecord(c.Env.State, target, fileRecord{
-		Hash: v.hash, Size: info.Size(), ModTime: info.ModTime().UnixNano(), Partial: v.truncated,
-	})
-	return v.result(path, sel)
 }
 
-// refuseBinary says what the file is and how large, instead of showing it.
+func (r *reading) image(typ string) (*tool.Result, error) {
+	res, err := readImage(r.body, r.path, typ)
+	if err == nil {
+		storeRecord(r.call.Env.State, r.target, fileRecord{Size: r.info.Size(), ModTime: r.info.ModTime().UnixNano()})
+	}
+	return res, err
+}
+
+// notebook shows a notebook by its cells. One that is not valid is shown as
+// text, so that it can be mended.
+func (r *reading) notebook(ctx context.Context) (*tool.Result, error) {
+	if r.info.Size() > maxNotebook {
+		return nil, fmt.Errorf("%s is a notebook of %d bytes; at most %d are read: take out a part with a shell command such as jq '.cells[0]'", r.path, r.info.Size(), int64(maxNotebook))
+	}
+	data, err := io.ReadAll(io.LimitReader(r.body, maxNotebook+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", r.path, err)
+	}
+	n, err := parseNotebook(data)
+	if err != nil {
+		r.body = bytes.NewReader(data)
+		res, textErr := r.text(ctx)
+		if textErr == nil && len(bytes.TrimSpace(data)) > 0 {
+			res.Content = append(res.Content, message.NewText(fmt.Sprintf("[The file %v. It is shown as text.]", err)))
+		}
+		return res, textErr
+	}
+	v, err := n.view(r.path, r.sel)
+	if err != nil {
+		return nil, fmt.Errorf("%s %w", r.path, err)
+	}
+	if r.remember(recordOf(r.info, data).Hash, v.truncated) {
+		return r.unchanged()
+	}
+	return v.result(r.path)
+}
+
+func (r *reading) text(ctx context.Context) (*tool.Result, error) {
+	if err := refuseBinary(r.path, r.head, r.info.Size()); err != nil {
+		return nil, err
+	}
+	v, err := scanText(ctx, r.body, r.sel)
+	tokens := tokenLimit(r.call.Env)
+	switch {
+	case errors.Is(err, errTooLarge) && r.sel.count > 0:
+		return nil, fmt.Errorf("%s: %w, about %d tokens; use a smaller limit than %d, or search with Grep", r.path, err, tokens, r.sel.count)
+	case errors.Is(err, errTooLarge):
+		return nil, fmt.Errorf("%s: %w, about %d tokens; add a limit, or search with Grep", r.path, err, tokens)
+	case err != nil:
+		return nil, fmt.Errorf("%s cannot be read: %w", r.path, err)
+	}
+	if r.remember(v.hash, v.truncated) {
+		return r.unchanged()
+	}
+	return v.result(r.path, r.sel)
+}
+
+// remember records what has been read (T-57) and reports whether the same
+// range of the same content has been shown before (T-56).
+func (r *reading) remember(hash string, truncated bool) (shown bool) {
+	now := fileRecord{Hash: hash, Size: r.info.Size(), ModTime: r.info.ModTime().UnixNano(), Partial: truncated}
+	before, known := loadRecord(r.call.Env.State, r.target)
+	if known && hash != "" && before.Hash == hash {
+		// What was seen of this content stays seen.
+		now.Partial = truncated && before.Partial
+		now.Shown = before.Shown
+	}
+	if hash != "" && !truncated {
+		shown = now.addShown(fmt.Sprintf("%d,%d", r.sel.first, r.sel.count))
+	}
+	storeRecord(r.call.Env.State, r.target, now)
+	return shown
+}
+
+// unchanged is the result of T-56.
+func (r *reading) unchanged() (*tool.Result, error) {
+	type file struct {
+		FilePath string `json:"filePath"`
+	}
+	structured, err := message.Encode(struct {
+		Type string `json:"type"`
+		File file   `json:"file"`
+	}{"file_unchanged", file{r.path}})
+	if err != nil {
+		return nil, err
+	}
+	text := fmt.Sprintf("The file %s has not changed since this part of it was read; what was shown then still holds. To see it once more, read it with another limit.", r.path)
+	return &tool.Result{Content: []message.Block{message.NewText(text)}, Structured: structured}, nil
+}
+
+// refuseBinary says what the file is and how large, instead of showing it or
+// changing it as text. Text in UTF-16, known by its mark, is refused too: it
+// would have to be written back in the same encoding. In any other encoding
+// the bytes that are no UTF-8 are shown as U+FFFD and kept by Edit.
 func refuseBinary(path string, head []byte, size int64) error {
 	switch {
-	case bytes.HasPrefix(head, []byte("%PDF-")):
-		return fmt.Errorf("%s is a PDF of %d bytes; reading PDFs is not built yet (issue B); extract its text with a shell command such as pdftotext", path, size)
+	case bytes.HasPrefix(head, []byte{0xFF, 0xFE}), bytes.HasPrefix(head, []byte{0xFE, 0xFF}):
+		return fmt.Errorf("%s is UTF-16 text of %d bytes, which the file tools do not take; convert it with a shell command such as iconv -f UTF-16 -t UTF-8", path, size)
 	case bytes.IndexByte(head, 0) < 0:
 		return nil
-	case bytes.HasPrefix(head, []byte{0xFF, 0xFE}), bytes.HasPrefix(head, []byte{0xFE, 0xFF}):
-		return fmt.Errorf("%s is UTF-16 text of %d bytes, which is not shown; convert a copy with a shell command such as iconv -f UTF-16 -t UTF-8", path, size)
 	}
 	return fmt.Errorf("%s is a binary file of %d bytes and is not shown; look at it with a shell command such as file, strings or xxd", path, size)
 }

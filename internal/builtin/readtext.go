@@ -11,6 +11,7 @@ import (
 	"hash"
 	"io"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/tool"
@@ -211,6 +212,9 @@ func (v *view) result(path string, sel selection) (*tool.Result, error) {
 	}
 	if v.truncated {
 		text += v.notice(path)
+	}
+	if !utf8.Valid(v.content) {
+		text += "\n\n[Some bytes here are no UTF-8 text and are shown as U+FFFD. Edit keeps them when old_string leaves them out; Write would lose them.]"
 	}
 	type file struct {
 		FilePath            string `json:"filePath"`
