@@ -170,6 +170,7 @@ func TestContractHistory(t *testing.T) {
 	o := base(t, srv)
 	var notes []string
 	withNote(&o, &notes)
+	o.Tools = []string{"Bash", "Edit", "Read"}
 	out := query(t, "go", o)
 	if out.err != nil {
 		t.Fatal(out.err)
@@ -222,7 +223,7 @@ func TestContractInit(t *testing.T) {
 	o := base(t, srv)
 	var notes []string
 	withNote(&o, &notes)
-	o.DisallowedTools = []string{"Edit"}
+	o.Tools, o.DisallowedTools = []string{"Bash", "Edit", "Read"}, []string{"Edit"}
 	s := start(t, o)
 	for i, want := range []string{
 		"init assistant(text) result(success)",
