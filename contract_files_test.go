@@ -1,0 +1,101 @@
+package turnwright_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/turnwright/turnwright/agenttest"
+	"github.com/turnwright/turnwright/internal/conform"
+)
+
+// TestContractParallelEdits changes one file several times in one response, by
+// its name and through a link: every change is there, in the order of the
+// calls, also where a change builds on the one before.
+func TestContractParallelEdits(t *testing.T) {
+	conform.Covers(t, "B-089", "T-32", "T-79", "L-131", "L-133")
+	var numbers strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&numbers, "%d\n", i+1)
+	}
+	edit := func(path, old, new string) agenttest.Step {
+		return agenttest.Call("Edit", fmt.Sprintf(`{"file_path":%q,"old_string":%q,"new_string":%q}`, path, old, new))
+	}
+	rounds := 20
+	if testing.Short() {
+		rounds = 3
+	}
+	for range rounds {
+		srv := agenttest.NewServer(t, agenttest.Script(
+			agenttest.Call("Read", `{"file_path":"f.txt"}`),
+			agenttest.Blocks(
+				edit("f.txt", "\n50\n", "\nFIFTY\n"), edit("link", "\n75\n", "\nSEVENTYFIVE\n"), edit("f.txt", "FIFTY", "five-o"),
+				edit("./f.txt", "99", "ninety-nine"), edit("link", "five-o", "50!"), edit("f.txt", "gone", "x"), edit("f.txt", "\n1\n", "\none\n"),
+				agenttest.Call("Write", `{"file_path":"new.txt","content":"a"}`), edit("new.txt", "a", "b"),
+				edit("f.txt", "50!", "end"),
+			),
+			agenttest.Text("done"),
+		))
+		o := base(t, srv)
+		file := filepath.Join(o.CWD, "f.txt")
+		if err := os.WriteFile(file, []byte("0\n"+numbers.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("f.txt", filepath.Join(o.CWD, "link")); err != nil {
+			t.Skip("no symbolic links here:", err)
+		}
+		o.AllowedTools = []string{"Edit", "Write"}
+		if out := query(t, "go", o); out.err != nil {
+			t.Fatal(out.err)
+		}
+		for i, r := range srv.Last().LastToolResults() {
+			if r.IsError != (i == 5) {
+				t.Errorf("call %d: %+v", i, r)
+			}
+		}
+		want := "0\n" + strings.NewReplacer("\n50\n", "\nend\n", "\n75\n", "\nSEVENTYFIVE\n", "\n99\n", "\nninety-nine\n").Replace(numbers.String())
+		want = strings.Replace(want, "\n1\n", "\none\n", 1)
+		if got, err := os.ReadFile(file); err != nil || string(got) != want {
+			t.Fatalf("an edit is lost or out of order:\n%s", got)
+		}
+		if got, err := os.ReadFile(filepath.Join(o.CWD, "new.txt")); err != nil || string(got) != "b" {
+			t.Fatalf("new.txt is %q, %v", got, err)
+		}
+	}
+}
+
+// TestContractDocuments reads a notebook with a picture and a PDF over a strict
+// server: what Read returns is what the API takes.
+func TestContractDocuments(t *testing.T) {
+	conform.Covers(t, "T-52", "T-54", "T-55", "B-110")
+	const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+	srv := agenttest.NewServer(t, agenttest.Script(
+		agenttest.Blocks(agenttest.Call("Read", `{"file_path":"n.ipynb"}`), agenttest.Call("Read", `{"file_path":"bad.pdf"}`)),
+		agenttest.Call("NotebookEdit", `{"notebook_path":"n.ipynb","cell_id":"cell-0","new_source":"y"}`),
+		agenttest.Text("done"),
+	))
+	o := base(t, srv)
+	for name, text := range map[string]string{
+		"n.ipynb": `{"nbformat":4,"cells":[{"cell_type":"code","source":"x","outputs":[{"output_type":"display_data","data":{"image/png":"` + png + `"}}]}]}`,
+		"bad.pdf": "%PDF-1.7\nnothing in here",
+	} {
+		if err := os.WriteFile(filepath.Join(o.CWD, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.AllowedTools = []string{"NotebookEdit"}
+	out := query(t, "go", o)
+	if out.err != nil || out.shape() == "" {
+		t.Fatal(out.err)
+	}
+	text, err := os.ReadFile(filepath.Join(o.CWD, "n.ipynb"))
+	if err != nil || string(text) != `{"nbformat":4,"cells":[{"cell_type":"code","source":"y","outputs":[],"execution_count":null}]}` {
+		t.Errorf("got %s, %v", text, err)
+	}
+	results := srv.Requests()[1].LastToolResults()
+	if len(results) != 2 || results[0].IsError || !results[1].IsError {
+		t.Errorf("results %+v", results)
+	}
+}
