@@ -27,7 +27,8 @@ var layers = []layer{
 	{"internal/budget", []string{"message"}, "the ledger adds up; prices come in from outside"},
 	{"internal/loop", []string{"message", "internal/history"}, "the machine decides and never does; the ledger, the model and the tools are outside"},
 	{"internal/journal", []string{"message", "session", "internal/rawjson", "internal/history", "internal/loop"}, "the codec between the machine's entries and a store's lines needs both and nothing that runs"},
-	{"internal/builtin", []string{"message", "permission", "tool"}, "built-in tools use only what any tool can use"},
+	{"internal/pdf", nil, "a format of files, without the project"},
+	{"internal/builtin", []string{"message", "permission", "tool", "internal/pdf", "internal/shell", "internal/search", "internal/proc"}, "built-in tools use only what any tool can use"},
 	{"internal/mcp", []string{"message", "permission", "tool"}, "MCP tools are tools like any other"},
 	{"internal/project", []string{"message", "permission", "hook", "tool"}, "what is read from disk becomes rules, hooks and texts, and starts nothing"},
 	{"internal/engine", []string{
