@@ -452,6 +452,7 @@ func TestReadUnchanged(t *testing.T) {
 	again(in{"file_path": path, "limit": 10}, false)
 	again(in{"file_path": path}, false)
 	s.text("Edit", in{"file_path": path, "old_string": "filler\n", "new_string": "x\n", "replace_all": true})
+	path = s.write("long.txt", lines(100))
 	for i := range 100 { // the memory is bounded
 		s.read(in{"file_path": path, "offset": i + 1, "limit": 1})
 	}
