@@ -22,6 +22,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/turnwright/turnwright/internal/conform"
+	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/tool"
 )
 
@@ -596,6 +597,7 @@ func FuzzRead(f *testing.F) {
 		if limit > 0 {
 			input["limit"] = limit
 		}
+		s.env.State.Set(recordKey(path), nil)
 		raw, err := json.Marshal(input)
 		if err != nil {
 			t.Fatal(err)
@@ -617,5 +619,32 @@ func FuzzRead(f *testing.F) {
 		if err != nil || !bytes.Equal(after, data) {
 			t.Errorf("the file changed: %v", err)
 		}
+		checkLines(t, string(data), int64(offset), int64(limit), r)
 	})
+}
+
+// checkLines compares a whole view with the plain definition of its lines.
+func checkLines(t *testing.T, data string, offset, limit int64, r *tool.Result) {
+	t.Helper()
+	var out readOutput
+	if err := json.Unmarshal(r.Structured, &out); err != nil {
+		t.Fatal(err)
+	}
+	if out.Type != "text" || out.File.TruncatedByTokenCap || out.File.NumLines == 0 {
+		return
+	}
+	all := splitLines(foldString(strings.TrimPrefix(data, byteOrderMark)))
+	first := max(1, offset)
+	last := int64(len(all))
+	if limit > 0 {
+		last = min(last, first-1+limit)
+	}
+	var want []string
+	for i := first - 1; i < last; i++ {
+		want = append(want, fmt.Sprintf("%6d\t%s", i+1, strings.TrimSuffix(all[i], "\n")))
+	}
+	text, _, _ := strings.Cut(r.Content[0].Text(), "\n\n[Some bytes here are no UTF-8")
+	if whole := message.NewText(strings.Join(want, "\n")).Text(); text != whole || out.File.TotalLines != len(all) || out.File.NumLines != len(want) {
+		t.Errorf("%q from %d, %d lines:\ngot  %q\nwant %q", data, offset, limit, text, whole)
+	}
 }
