@@ -275,9 +275,22 @@ func callOptions(getenv func(string) string) (o model.CallOptions, err error) {
 // interrupt must be done within a second.
 const bashGrace = 500 * time.Millisecond
 
-// builtins are the built-in tools of this version.
-func builtins() []tool.Tool {
-	return []tool.Tool{builtin.NewBash(builtin.BashOptions{Grace: bashGrace}), builtin.NewEdit(), builtin.NewNotebookEdit(), builtin.NewRead(), builtin.NewWrite()}
+// builtins are the built-in tools of this version, for one session.
+func builtins(getenv func(string) string) []tool.Tool {
+	bash := builtin.NewBash(builtin.BashOptions{
+		Grace: bashGrace, NoBackground: truthy(getenv("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")),
+	})
+	return []tool.Tool{bash, builtin.NewEdit(), builtin.NewNotebookEdit(), builtin.NewRead(), builtin.NewTaskOutput(bash), builtin.NewTaskStop(bash), builtin.NewWrite()}
+}
+
+// checkBash finds variables of Bash that cannot be used.
+func checkBash(getenv func(string) string) error {
+	err := builtin.CheckEnv(getenv)
+	var bad *builtin.VarError
+	if errors.As(err, &bad) {
+		return &OptionError{Option: bad.Name, Value: strconv.Quote(bad.Value), Reason: bad.Reason, Err: err}
+	}
+	return err
 }
 
 func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string) error {
@@ -285,11 +298,14 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string) err
 	if err != nil {
 		return err
 	}
+	if err := checkBash(getenv); err != nil {
+		return err
+	}
 	if cfg.Dirs, err = o.addDirs(cfg.Dir); err != nil {
 		return err
 	}
 	cfg.RelaxedEdits = o.ReadBeforeEdit == ReadRelaxed
-	tools, err := o.tools(cfg.Warn)
+	tools, err := o.tools(cfg.Warn, getenv)
 	if err != nil {
 		return err
 	}
@@ -331,9 +347,9 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string) err
 
 // tools are the tools of the session. A name in Options.Tools that no built-in
 // tool has is told, since it may be a slip.
-func (o *Options) tools(warn func(string)) (tools []tool.Tool, err error) {
+func (o *Options) tools(warn func(string), getenv func(string) string) (tools []tool.Tool, err error) {
 	var known []string
-	for _, t := range builtins() {
+	for _, t := range builtins(getenv) {
 		name := t.Spec().Name
 		known = append(known, name)
 		if o.Tools == nil || slices.Contains(o.Tools, name) {

@@ -9,6 +9,7 @@ import (
 	"math/bits"
 	"os"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -20,33 +21,59 @@ const (
 )
 
 // output takes what a command writes, in bounded memory: the start, the end,
-// and in a file that is made when needed the first 64 MiB. It is used by one
-// goroutine at a time.
+// and in a file that is made when needed the first 64 MiB, or all of it when
+// the command is in the background. Its fields are read without the lock when
+// nobody writes any more.
 type output struct {
-	tempDir string
-	head    []byte
-	tail    []byte // the last bytes of what no longer went into head; up to twice tailSize
-	size    int64  // bytes written
-	runes   int64  // characters written
-	spill   *os.File
-	err     error // the first failure of the file; the output is then cut shorter
+	tempDir func() (string, error) // where the file goes
+	kill    int64                  // bytes that are too many; 0: killSize
+
+	mu    sync.Mutex
+	head  []byte
+	tail  []byte // the last bytes of what no longer went into head; up to twice tailSize
+	size  int64  // bytes written
+	runes int64  // characters written
+	spill *os.File
+	all   bool  // the file gets everything, as it comes
+	err   error // the first failure of the file; the output is then cut shorter
 }
 
-func (o *output) write(p []byte) {
+// max returns how many bytes a command may write.
+func (o *output) max() int64 {
+	if o.kill > 0 {
+		return o.kill
+	}
+	return killSize
+}
+
+// write takes the next bytes. It reports whether they are too many by now.
+func (o *output) write(p []byte) (over bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.add(p)
+	return o.size > o.max()
+}
+
+func (o *output) add(p []byte) {
 	o.size += int64(len(p))
 	o.runes += int64(characters(p))
 	before := o.size - int64(len(p))
+	if o.all && o.err == nil {
+		_, o.err = o.spill.Write(p)
+	}
 	if room := headSize - len(o.head); room > 0 {
 		o.head = append(o.head, p[:min(room, len(p))]...)
 		if len(p) <= room {
 			return
 		}
-		if o.err = o.open(); o.err == nil {
-			_, o.err = o.spill.Write(o.head)
+		if !o.all {
+			if o.err = o.open(); o.err == nil {
+				_, o.err = o.spill.Write(o.head)
+			}
 		}
 		p, before = p[room:], headSize
 	}
-	if o.err == nil && before < spillSize {
+	if !o.all && o.err == nil && before < spillSize {
 		_, o.err = o.spill.Write(p[:min(int64(len(p)), spillSize-before)])
 	}
 	if len(p) >= tailSize {
@@ -59,13 +86,69 @@ func (o *output) write(p []byte) {
 	o.tail = append(o.tail, p...)
 }
 
-func (o *output) open() (err error) {
-	o.spill, err = os.CreateTemp(o.tempDir, "turnwright-output-*")
+func (o *output) open() error {
+	dir, err := o.tempDir()
+	if err != nil {
+		return err
+	}
+	o.spill, err = os.CreateTemp(dir, "output-*.txt")
 	return err
+}
+
+// keepAll makes the file, if there is none yet, and lets it have everything
+// from now on (T-130, T-131). Where the file has already missed something it
+// says so.
+func (o *output) keepAll() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return o.err
+	}
+	if o.spill == nil {
+		if err := o.open(); err != nil {
+			return err
+		}
+		if _, err := o.spill.Write(o.head); err != nil {
+			o.discardFile()
+			return err
+		}
+	} else if missed := o.size - spillSize; missed > 0 {
+		if _, err := fmt.Fprintf(o.spill, "\n\n... [%d bytes were not kept] ...\n\n", missed); err != nil {
+			return err
+		}
+	}
+	o.all = true
+	return nil
+}
+
+// path returns the name of the file; "" without one.
+func (o *output) path() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.spill == nil {
+		return ""
+	}
+	return o.spill.Name()
+}
+
+// done closes the file and leaves it on disk.
+func (o *output) done() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.spill == nil {
+		return o.err
+	}
+	return errors.Join(o.err, o.spill.Close())
 }
 
 // close removes the file. The output must not be used afterwards.
 func (o *output) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.discardFile()
+}
+
+func (o *output) discardFile() {
 	if o.spill != nil {
 		o.spill.Close()
 		os.Remove(o.spill.Name())
@@ -116,6 +199,13 @@ func (o *output) excerpt(limit int) string {
 	tail := lastRunes(clean(end), limit/2)
 	missing := o.runes - int64(utf8.RuneCountInString(head)+utf8.RuneCountInString(tail))
 	return fmt.Sprintf("%s\n\n... [%d characters truncated] ...\n\n%s", head, max(0, missing), tail)
+}
+
+// soFar returns about limit characters of what has been written until now.
+func (o *output) soFar(limit int) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.excerpt(limit)
 }
 
 // clean makes valid UTF-8 of the bytes; half a character at either end, where
@@ -204,12 +294,11 @@ func pump(r io.Reader, o *output, mark []byte, tooMuch, done func()) {
 				if err != nil {
 					keep = 0
 				}
-				o.write(data[:len(data)-keep])
+				if o.write(data[:len(data)-keep]) && !over {
+					over = true
+					tooMuch()
+				}
 				kept = copy(buf, data[len(data)-keep:])
-			}
-			if o.size > killSize && !over && !finished {
-				over = true
-				tooMuch()
 			}
 		}
 		if err != nil {

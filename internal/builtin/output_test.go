@@ -15,7 +15,7 @@ import (
 
 func filled(t *testing.T, pieces ...string) *output {
 	t.Helper()
-	o := &output{tempDir: t.TempDir()}
+	o := &output{tempDir: tempIn(t.TempDir())}
 	t.Cleanup(o.close)
 	for _, p := range pieces {
 		o.write([]byte(p))
@@ -23,10 +23,12 @@ func filled(t *testing.T, pieces ...string) *output {
 	return o
 }
 
+func tempIn(dir string) func() (string, error) { return func() (string, error) { return dir, nil } }
+
 func TestOutputBounds(t *testing.T) {
 	conform.Covers(t, "B-104")
 	piece := strings.Repeat("0123456789", 3000)
-	o := &output{tempDir: t.TempDir()}
+	o := &output{tempDir: tempIn(t.TempDir())}
 	const pieces = 2500 // 75 MB
 	for range pieces {
 		o.write([]byte(piece))
@@ -54,7 +56,7 @@ func TestOutputSaved(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for range 20 {
 		var all []byte
-		o := &output{tempDir: t.TempDir()}
+		o := &output{tempDir: tempIn(t.TempDir())}
 		for n := rnd.IntN(3 * headSize); len(all) < n; {
 			p := bytes.Repeat([]byte{byte('a' + rnd.IntN(26))}, 1+rnd.IntN(100_000))
 			all = append(all, p...)
@@ -73,7 +75,7 @@ func TestOutputSaved(t *testing.T) {
 		}
 		o.close()
 	}
-	o := &output{tempDir: "/does/not/exist"}
+	o := &output{tempDir: tempIn("/does/not/exist")}
 	o.write(make([]byte, headSize+1))
 	if _, err := o.saved(); err == nil {
 		t.Error("saved without a file")
@@ -169,7 +171,7 @@ func TestMeaningOfOne(t *testing.T) {
 		"grep 'a && b' f": true, `grep "a; b" f`: true, `grep a\;b f`: true, "echo a\ngrep b f;\n": true,
 		"false": false, "git log": false, "git": false, "cat f && grep x f": false, "grep x f || false": false, "grep x f | false": false,
 		"grep x f; false": false, "(grep x f)": false, "grep x $(false)": false, "grep x `false`": false, "grep 'x": false,
-		"grep x f &": false, "grep x <<E\ny\nE": false, "": false, "A=1": false, "egrepx": false, "echo grep": false,
+		"grep x f &": false, "grep x <<E\ny\nE": true, "[[ a = b ]]": true, "set -e; false; grep x f": false, "if true; then exit 1; fi; grep x f": false, "! grep x f": false, "grep a f |& grep b": true, "": false, "A=1": false, "egrepx": false, "echo grep": false,
 	} {
 		if _, got := meaningOfOne(command); got != want {
 			t.Errorf("%q: %v", command, got)

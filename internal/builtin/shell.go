@@ -3,12 +3,15 @@ package builtin
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/turnwright/turnwright/internal/proc"
 	"github.com/turnwright/turnwright/tool"
 )
 
@@ -29,6 +32,49 @@ func commandTimeout(env *tool.Env, ms float64) time.Duration {
 		return ceiling
 	}
 	return time.Duration(ms * float64(time.Millisecond))
+}
+
+// VarError says that a variable of the environment has a value that cannot be
+// used.
+type VarError struct {
+	Name   string // of the variable
+	Value  string
+	Reason string // completes "<Name> …"
+}
+
+func (e *VarError) Error() string { return fmt.Sprintf("%s: %q %s", e.Name, e.Value, e.Reason) }
+
+// CheckEnv finds the first variable for Bash whose value cannot be used
+// (T-114, T-119), as a *VarError. Whoever makes a session calls it, so that a
+// mistake is not found by its absent effect.
+func CheckEnv(getenv func(string) string) error {
+	for _, v := range []struct{ name, unit string }{
+		{"BASH_DEFAULT_TIMEOUT_MS", " of milliseconds"}, {"BASH_MAX_TIMEOUT_MS", " of milliseconds"}, {"BASH_MAX_OUTPUT_LENGTH", " of characters"},
+	} {
+		value := getenv(v.name)
+		if value == "" {
+			continue
+		}
+		if n, err := strconv.ParseInt(value, 10, 64); err != nil || n < 1 {
+			return &VarError{v.name, value, "must be a whole number" + v.unit + ", at least 1"}
+		}
+	}
+	for _, name := range []string{"CLAUDE_CODE_SHELL", "CLAUDE_CODE_TMPDIR"} {
+		value := getenv(name)
+		if value == "" {
+			continue
+		}
+		if name == "CLAUDE_CODE_SHELL" {
+			if _, err := exec.LookPath(value); err != nil {
+				return &VarError{name, value, "cannot be run: " + cause(err).Error()}
+			}
+			continue
+		}
+		if info, err := os.Stat(value); err != nil || !info.IsDir() || !filepath.IsAbs(value) {
+			return &VarError{name, value, "must be the absolute path of a directory that exists"}
+		}
+	}
+	return nil
 }
 
 func envMillis(env *tool.Env, key string, def time.Duration) time.Duration {
@@ -72,108 +118,73 @@ func findShell(env *tool.Env) (string, error) {
 	return "", errors.New("no shell found: neither zsh nor bash is in PATH; set CLAUDE_CODE_SHELL to the path of one")
 }
 
-// childEnv is the environment of a command (T-122).
-func childEnv(c *tool.Call) []string {
-	var env []string
-	if c.Env.Environ != nil {
-		env = c.Env.Environ()
-	}
-	return append(env[:len(env):len(env)],
-		"CLAUDECODE=1",
-		"CLAUDE_CODE_CHILD_SESSION=1",
-		"CLAUDE_CODE_SESSION_ID="+c.Env.SessionID,
-		"TURNWRIGHT_TOOL_CALL_KEY="+c.Key,
-		"PWD="+c.Env.Dir,
-	)
+// shell is what must be known of a shell to write for it.
+type shell struct {
+	posix  bool // it knows trap, eval and "."
+	limits bool // and ulimit -x
 }
 
-// quietOne lists programs whose exit code 1 is an answer and no failure
-// (T-115), with what it means.
-var quietOne = map[string]string{
-	"grep": "No matches found", "rg": "No matches found", "egrep": "No matches found", "fgrep": "No matches found",
-	"find": "Some directories were not accessible",
-	"diff": "Files differ", "git diff": "Files differ", "git grep": "No matches found",
-	"test": "Condition is false", "[": "Condition is false",
+func shellOf(path string) shell {
+	switch shellName(path) {
+	case "bash", "zsh":
+		return shell{true, true}
+	case "sh", "dash", "ksh", "mksh", "ash":
+		return shell{posix: true}
+	}
+	return shell{}
 }
 
-// meaningOfOne returns what exit code 1 of the command means where that is no
-// failure. It judges only commands that it can read without a shell's parser:
-// the last command of a pipeline or list gives the exit code. With && or ||,
-// quotes that do not end, or substitutions, the code counts as a failure.
-func meaningOfOne(command string) (string, bool) {
-	last, ok := lastCommand(command)
-	if !ok {
-		return "", false
-	}
-	words := strings.Fields(last)
-	for len(words) > 0 && isAssignment(words[0]) {
-		words = words[1:]
-	}
-	if len(words) == 0 {
-		return "", false
-	}
-	name := filepath.Base(words[0])
-	if name == "git" && len(words) > 1 {
-		name += " " + words[1]
-	}
-	meaning, ok := quietOne[name]
-	return meaning, ok
-}
+func shellName(path string) string { return strings.TrimSuffix(filepath.Base(path), ".exe") }
 
-func isAssignment(word string) bool {
-	name, _, ok := strings.Cut(word, "=")
-	if !ok || name == "" {
-		return false
-	}
-	for i, c := range name {
-		if c != '_' && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (i == 0 || c < '0' || c > '9') {
-			return false
+// script puts around a command what marks its processes, what applies the
+// session's variables (T-112), what notes how and in which directory it ended
+// (T-109), and the prefix program (T-123). The command stays on the first line,
+// so that the shell's messages name its own lines.
+func (s shell) script(env *tool.Env, mark proc.Mark, report, command string) string {
+	var b strings.Builder
+	if file := getenv(env, "CLAUDE_ENV_FILE"); file != "" {
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(env.Dir, file)
+		}
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			b.WriteString(". " + shellQuote(file) + "; ")
 		}
 	}
-	return true
+	if report == "" {
+		b.WriteString(command)
+	} else {
+		b.WriteString(reported(report, command))
+	}
+	inner := b.String()
+	b.Reset()
+	if s.limits {
+		b.WriteString(mark.Shell())
+	}
+	if prefix := getenv(env, "CLAUDE_CODE_SHELL_PREFIX"); prefix != "" {
+		inner = prefix + " " + shellQuote(inner)
+	}
+	return b.String() + inner
 }
 
-// lastCommand returns the text after the last ";", "|" or line break outside
-// quotes; ok is false when the command is more than a plain list of pipelines.
-func lastCommand(s string) (last string, ok bool) {
-	s = strings.TrimRight(s, " \t\n;")
-	start := 0
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			i++
-		case '\'', '"':
-			quote := s[i]
-			for i++; i < len(s) && s[i] != quote; i++ {
-				if quote == '"' && s[i] == '\\' {
-					i++
-				}
-			}
-			if i >= len(s) {
-				return "", false
-			}
-		case '`', '(', ')', '{', '}', '#':
-			return "", false
-		case '<':
-			if strings.HasPrefix(s[i:], "<<") {
-				return "", false
-			}
-		case '&':
-			if i > 0 && s[i-1] == '>' || i+1 < len(s) && s[i+1] == '>' { // 2>&1, &>file
-				continue
-			}
-			return "", false
-		case '|':
-			if i+1 < len(s) && s[i+1] == '|' {
-				return "", false
-			}
-			start = i + 1
-		case ';', '\n':
-			start = i + 1
-		}
+// reported adds to a command that its shell, when it exits by itself, writes
+// the exit code and the directory into a file. A shell that is killed, or
+// becomes another program with exec, writes nothing.
+func reported(file, command string) string {
+	pwd := "pwd -P"
+	if runtime.GOOS == "windows" {
+		pwd = "pwd -W"
 	}
-	return s[start:], true
+	note := `{ printf '%s\n' "$?"; ` + pwd + `; } 2>/dev/null >|` + shellQuote(file)
+	trap := "trap " + shellQuote(note) + " EXIT; "
+	if !strings.Contains(command, "trap") {
+		return trap + command
+	}
+	// The command may replace the trap. Then at least its end is noted.
+	return trap + "eval " + shellQuote(command) + "; __turnwright_code=$?; (exit $__turnwright_code); " + note + "; exit $__turnwright_code"
 }
+
+// shellQuote quotes text for a POSIX shell.
+func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // spelledDuration writes a duration as "2m 0s" or "30s" (T-133).
 func spelledDuration(d time.Duration) string {
