@@ -26,6 +26,8 @@ type BashOptions struct {
 	// NoBackground takes run_in_background out of the schema, and no command
 	// moves to the background (T-135, CLAUDE_CODE_DISABLE_BACKGROUND_TASKS).
 	NoBackground bool
+
+	killSize int64 // for tests: replaces killSize
 }
 
 // Bash runs shell commands (T-107 to T-129), also in the background (T-130 to

@@ -10,10 +10,6 @@ import (
 	"github.com/turnwright/turnwright/tool"
 )
 
-// cwdKey is the key in Env.State of the directory that the shell is in, as a
-// JSON string with an absolute path, where that is not the session's.
-const cwdKey = "bash.cwd"
-
 // startDir returns the directory that the next command starts in (T-109,
 // T-110). Where the one that was kept cannot be used any more, the session's
 // directory takes its place, and notice says so.

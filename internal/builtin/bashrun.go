@@ -48,7 +48,7 @@ func (b *Bash) start(c *tool.Call, in bashInput) (_ *command, err error) {
 		return nil, err
 	}
 	p := &command{in: in, mark: make([]byte, 32), tooMuch: make(chan struct{}), collected: make(chan struct{})}
-	p.out = &output{tempDir: func() (string, error) { return b.temp.path(b.opts.TempDir, c.Env) }}
+	p.out = &output{kill: b.opts.killSize, tempDir: func() (string, error) { return b.temp.path(b.opts.TempDir, c.Env) }}
 	defer func() {
 		if err != nil {
 			p.out.close()

@@ -270,7 +270,7 @@ func characters(p []byte) int {
 // command after it has exited, stands behind all that the command wrote.
 func pump(r io.Reader, o *output, mark []byte, tooMuch, done func()) {
 	buf := make([]byte, 64<<10)
-	kept := 0 // bytes at the start of buf that may be the beginning of mark
+	kept := 0 // bytes at the start of buf that are the beginning of mark
 	over := false
 	finished := false
 	finish := func() {
@@ -290,9 +290,9 @@ func pump(r io.Reader, o *output, mark []byte, tooMuch, done func()) {
 				finish()
 				kept = 0
 			default:
-				keep := min(len(mark)-1, len(data))
-				if err != nil {
-					keep = 0
+				keep := 0
+				if err == nil {
+					keep = begun(data, mark)
 				}
 				if o.write(data[:len(data)-keep]) && !over {
 					over = true
@@ -305,4 +305,14 @@ func pump(r io.Reader, o *output, mark []byte, tooMuch, done func()) {
 			return
 		}
 	}
+}
+
+// begun returns how many bytes at the end of data may be the beginning of mark.
+func begun(data, mark []byte) int {
+	for n := min(len(mark)-1, len(data)); n > 0; n-- {
+		if bytes.HasSuffix(data, mark[:n]) {
+			return n
+		}
+	}
+	return 0
 }

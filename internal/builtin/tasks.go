@@ -107,8 +107,8 @@ func (b *Bash) adopt(c *tool.Call, p *command) *task {
 	sink.Started(tool.Task{ID: t.id, Type: taskType, ToolUseID: c.ID, Description: t.description, OutputFile: t.file})
 	b.active.Go(func() { // the call that adopts is active itself, so Close still waits
 		b.supervise(t, p)
-		sink.Ended(t.id, tool.TaskEnd{Status: t.status, Summary: t.summary()})
 		close(t.done)
+		sink.Ended(t.id, tool.TaskEnd{Status: t.status, Summary: t.summary()})
 	})
 	return t
 }
