@@ -41,8 +41,8 @@ func (p *command) keepDir(env *tool.Env) (notice string) {
 	if keepsProjectDir(env) {
 		return ""
 	}
-	if !ended || dir == "" {
-		dir = p.dir // killed, or gone
+	if !ended {
+		dir = p.dir // killed, or another program: it is not known where it went
 	}
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		switch {
