@@ -148,7 +148,7 @@ func descriptors(t *testing.T) int {
 // uglySession makes n calls in a session of its own and ends it.
 func uglySession(t *testing.T, rnd *rand.Rand, n int) {
 	dir, temp := t.TempDir(), t.TempDir()
-	tag := strconv.Itoa(100_000_000 + rnd.IntN(900_000_000))
+	tag := strconv.Itoa(100_000_000 + rand.IntN(900_000_000)) // another in every run
 	k := &sink{t: t, started: map[string]tool.Task{}, ended: map[string]tool.TaskEnd{}, more: make(chan struct{})}
 	b := NewBash(BashOptions{TempDir: temp, Grace: 20 * time.Millisecond})
 	env := &tool.Env{

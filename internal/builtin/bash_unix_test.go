@@ -299,7 +299,7 @@ func TestBashCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan *tool.Result, 1)
 	go func() {
-		r, err := s.bashTool().Call(ctx, &tool.Call{Input: json.RawMessage(`{"command":"echo before; (echo $BASHPID >pid; sleep 300); true"}`), Env: s.env})
+		r, err := s.bashTool().Call(ctx, &tool.Call{Input: json.RawMessage(`{"command":"echo before; (sh -c 'echo $PPID' >pid; sleep 300); true"}`), Env: s.env})
 		if err != nil {
 			t.Error(err)
 		}

@@ -60,7 +60,7 @@ func TestBashDirectory(t *testing.T) {
 		{"exit", "cd a; exit 3", "a", "Exit code 3\n(no output)"},
 		{"in a subshell", "(cd ../b); pwd", "a", root + "/a"},
 		{"set -e", "set -e; cd ../b; false; cd ../a", "b", "Exit code 1\n(no output)"},
-		{"set -u", "set -u; cd ../a; echo $nothing_here 2>/dev/null", "a", ""},
+		{"set -u", "set -u; cd ../a; echo ${nothing_here-none}", "a", "none"},
 		{"a trap of its own", "trap 'echo bye' EXIT; cd ../b; exit_code() { return 4; }; exit_code", "b", "Exit code 4\nbye"},
 		{"a word like it", "cd ../a; echo bootstrap", "a", "bootstrap"},
 		{"a trap and quotes", `trap "echo 'it''s' \"me\"" USR1; cd ../b; kill -USR1 $$; exit 0`, "b", "its me"},

@@ -66,12 +66,12 @@ func (o *output) add(p []byte) {
 		if len(p) <= room {
 			return
 		}
-		if !o.all {
-			if o.err = o.open(); o.err == nil {
-				_, o.err = o.spill.Write(o.head)
-			}
-		}
 		p, before = p[room:], headSize
+	}
+	if o.spill == nil && o.err == nil {
+		if o.err = o.open(); o.err == nil {
+			_, o.err = o.spill.Write(o.head)
+		}
 	}
 	if !o.all && o.err == nil && before < spillSize {
 		_, o.err = o.spill.Write(p[:min(int64(len(p)), spillSize-before)])

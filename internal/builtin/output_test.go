@@ -75,6 +75,13 @@ func TestOutputSaved(t *testing.T) {
 		}
 		o.close()
 	}
+	exact := &output{tempDir: tempIn(t.TempDir())} // the memory is just full, then more comes
+	exact.write(make([]byte, headSize))
+	exact.write([]byte("END"))
+	if data, err := exact.saved(); err != nil || len(data) != headSize+3 {
+		t.Errorf("saved %d bytes, %v", len(data), err)
+	}
+	exact.close()
 	o := &output{tempDir: tempIn("/does/not/exist")}
 	o.write(make([]byte, headSize+1))
 	if _, err := o.saved(); err == nil {
