@@ -346,6 +346,8 @@ func TestOptionTable(t *testing.T) {
 				"CLAUDE_CODE_MAX_TURNS": "0", "CLAUDE_CODE_MAX_RETRIES": "many", "API_TIMEOUT_MS": "2147483648",
 				"CLAUDE_CODE_MAX_OUTPUT_TOKENS": "-5", "CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY": "x", "TURNWRIGHT_STREAM_IDLE_MS": "1s",
 				"ANTHROPIC_BASE_URL": "ftp://host", "CLAUDE_CODE_EXTRA_BODY": "[1]",
+				"BASH_DEFAULT_TIMEOUT_MS": "x", "BASH_MAX_TIMEOUT_MS": "0", "BASH_MAX_OUTPUT_LENGTH": "-1",
+				"CLAUDE_CODE_SHELL": "/does/not/exist", "CLAUDE_CODE_TMPDIR": "relative/dir",
 			} {
 				refused(t, name, bad, func(o *turnwright.Options) { o.Env[name] = bad })
 			}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -88,7 +89,8 @@ func (p *process) gone(pid int) {
 const sleeper = `{"command":"sleep 600 & echo $! > pid.new; mv pid.new pid; wait"}`
 
 // TestSignals ends a run whose tool would go on for ten minutes. The exit code
-// says how; the tool's processes are gone.
+// says how; the tool's processes are gone, on Linux also one that has left its
+// process group, and so are its temporary files.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -101,9 +103,15 @@ func TestSignals(t *testing.T) {
 		{"terminate", syscall.SIGTERM, 143, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			conform.Covers(t, "K-204", "K-205", "L-207", "W-382")
-			srv := agenttest.NewServer(t, agenttest.Forever(agenttest.Call("Bash", sleeper)))
+			conform.Covers(t, "K-204", "K-205", "L-207", "W-382", "T-127")
+			tool := sleeper
+			if runtime.GOOS == "linux" {
+				tool = strings.Replace(sleeper, `"sleep`, `"setsid -f sh -c 'echo $$ > far; exec sleep 600'; until [ -s far ]; do sleep 0.1; done; sleep`, 1)
+			}
+			srv := agenttest.NewServer(t, agenttest.Forever(agenttest.Call("Bash", tool)))
 			p := command(t, srv, "-p", "go", "--allowedTools", "Bash", "--output-format", "json")
+			temp := t.TempDir()
+			p.Env = append(p.Env, "TMPDIR="+temp)
 			var out bytes.Buffer
 			p.Stdout = &out
 			if err := p.Start(); err != nil {
@@ -117,6 +125,15 @@ func TestSignals(t *testing.T) {
 				t.Errorf("exit code %d, want %d", code, tt.code)
 			}
 			p.gone(pid)
+			if text, err := os.ReadFile(filepath.Join(p.Dir, "far")); err == nil {
+				far, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+				p.gone(far)
+			} else if runtime.GOOS == "linux" {
+				t.Error(err)
+			}
+			if left, _ := filepath.Glob(filepath.Join(temp, "*")); len(left) > 0 {
+				t.Errorf("temporary files are left: %q", left)
+			}
 			if got := strings.Contains(out.String(), `"type":"result"`); got != tt.result {
 				t.Errorf("result written: %v\n%s", got, &out)
 			}

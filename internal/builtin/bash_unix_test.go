@@ -141,7 +141,7 @@ func TestBashResults(t *testing.T) {
 }
 
 func TestBashEnvironment(t *testing.T) {
-	conform.Covers(t, "T-122")
+	conform.Covers(t, "T-122", "K-260")
 	s := newSession(t)
 	text, _, _ := s.bash(`echo "$CLAUDECODE $CLAUDE_CODE_CHILD_SESSION $CLAUDE_CODE_SESSION_ID $TURNWRIGHT_TOOL_CALL_KEY"; pwd`)
 	if want := "1 1 session-1 key-1\n" + s.env.Dir; text != want {

@@ -130,6 +130,14 @@ func TestBashDirectory(t *testing.T) {
 			}
 		}
 	})
+	t.Run("temporary files cleaned up", func(t *testing.T) {
+		conform.Covers(t, "T-109")
+		s.bash("rm -rf " + shellQuote(s.bashTool().temp.dir) + "; cd a")
+		s.bash("cd a")
+		if text, _, _ := s.bash("pwd"); text != root+"/a" {
+			t.Errorf("got %q", text)
+		}
+	})
 	t.Run("always the project", func(t *testing.T) {
 		conform.Covers(t, "T-110")
 		s.vars["CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR"] = "1"

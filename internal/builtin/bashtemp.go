@@ -47,7 +47,10 @@ func (t *tempDir) path(base string, env *tool.Env) (string, error) {
 		return "", errors.New("the session is closed")
 	}
 	if t.dir != "" {
-		return t.dir, nil
+		if _, err := os.Lstat(t.dir); err == nil {
+			return t.dir, nil
+		}
+		// Somebody has cleaned up the temporary files.
 	}
 	outer := outerDir(base, env)
 	pattern := strconv.Itoa(os.Getpid()) + "-*"
@@ -67,6 +70,7 @@ func (t *tempDir) path(base string, env *tool.Env) (string, error) {
 		}
 	}
 	if err != nil {
+		t.dir = ""
 		return "", fmt.Errorf("no directory for temporary files: %w", err)
 	}
 	return t.dir, nil

@@ -29,6 +29,7 @@ type Family struct {
 	count  uint64
 	trees  map[*Tree]bool // whose first process runs or whose group must be watched
 	byEnv  bool           // a tree may have processes without the limit
+	ending bool           // no watch begins any more
 	watch  sync.WaitGroup
 	stop   chan struct{}
 }
@@ -103,10 +104,11 @@ func (t *Tree) wait() {
 	_ = t.cmd.Wait() // the state says how it ended
 	f := t.family
 	f.treeMu.Lock()
-	if needsWatch && t.Alive() {
-		f.watch.Go(t.watchGroup)
-	} else {
+	switch {
+	case !needsWatch || !t.Alive():
 		delete(f.trees, t)
+	case !f.ending: // else End has it
+		f.watch.Go(t.watchGroup)
 	}
 	f.treeMu.Unlock()
 	close(t.exited)
@@ -185,6 +187,9 @@ func (f *Family) End() {
 	first := !f.ended
 	f.ended = true
 	f.mu.Unlock()
+	f.treeMu.Lock()
+	f.ending = true
+	f.treeMu.Unlock()
 	if first {
 		close(f.stop)
 	}
