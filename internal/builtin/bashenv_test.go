@@ -4,6 +4,8 @@ package builtin
 
 import (
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -115,6 +117,17 @@ func TestBashNoPerson(t *testing.T) {
 		text, isError, _ := s.bash(`export HOME=$PWD GIT_CONFIG_NOSYSTEM=1; git init -q . && git config user.email a@b && git config user.name a && git commit -q --allow-empty -m one && git log && git commit --amend --allow-empty -q && git commit --allow-empty`)
 		if !isError || !strings.Contains(text, "one") || !strings.Contains(strings.ToLower(text), "empty commit message") {
 			t.Errorf("got %q", text)
+		}
+	}
+	if _, err := exec.LookPath("git"); err == nil {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		}))
+		defer srv.Close()
+		text, isError, _ := s.bash(in{"command": "HOME=$PWD GIT_CONFIG_NOSYSTEM=1 git clone " + srv.URL + "/x.git", "timeout": 600_000})
+		if !isError || !strings.HasPrefix(text, "Exit code 128\n") {
+			t.Errorf("a repository with a password: got %q", text)
 		}
 	}
 	environ := s.env.Environ
