@@ -238,7 +238,7 @@ func (s search) kill() {
 	pause := time.Millisecond
 	for end, round := time.Now().Add(killWait), 1; time.Now().Before(end); round++ {
 		found := s.all()
-		if len(found) == 0 {
+		if len(found) == 0 && !dying(stopped) {
 			return
 		}
 		fresh := false
@@ -257,6 +257,17 @@ func (s search) kill() {
 		time.Sleep(pause)
 		pause = min(2*pause, 20*time.Millisecond)
 	}
+}
+
+// dying reports whether one of the processes is not dead yet. One that is on its
+// way has lost its environment already, and with it maybe its mark.
+func dying(sent map[process]bool) bool {
+	for p := range sent {
+		if st, ok := readStatus(p.pid); ok && st.process == p && !st.dead {
+			return true
+		}
+	}
+	return false
 }
 
 // group sends to the process group where there is no /proc to search in, while
