@@ -56,6 +56,7 @@ func (b *Bash) start(c *tool.Call, in bashInput) (_ *command, err error) {
 		}
 	}()
 	_, _ = rand.Read(p.mark) // never fails
+	p.mark[0] = 0xFF         // in no text: pump never waits at the end of a line whether it is the mark
 	if in.Background {
 		if err := p.out.keepAll(); err != nil {
 			return nil, fmt.Errorf("run_in_background: the file for the output cannot be made: %w", err)

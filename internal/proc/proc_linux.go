@@ -251,7 +251,7 @@ func (s search) kill() {
 		if fresh && round%10 != 0 {
 			continue // look for what they started meanwhile
 		}
-		for _, p := range found {
+		for p := range stopped { // also what no longer shows its mark
 			p.signal(syscall.SIGKILL)
 		}
 		time.Sleep(pause)
