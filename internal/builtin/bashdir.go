@@ -99,3 +99,16 @@ func (p *command) dropReport() {
 		os.Remove(p.report)
 	}
 }
+
+// WorkDir is the directory that the next command starts in, for the gate. It
+// changes nothing.
+func (*Bash) WorkDir(env *tool.Env) string {
+	dir := currentDir(env)
+	if dir == env.Dir || keepsProjectDir(env) || !inWorkingDirs(env, dir) {
+		return env.Dir
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return env.Dir
+	}
+	return dir
+}
