@@ -280,7 +280,10 @@ func builtins(getenv func(string) string) []tool.Tool {
 	bash := builtin.NewBash(builtin.BashOptions{
 		Grace: bashGrace, NoBackground: truthy(getenv("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")),
 	})
-	return []tool.Tool{bash, builtin.NewEdit(), builtin.NewNotebookEdit(), builtin.NewRead(), builtin.NewTaskOutput(bash), builtin.NewTaskStop(bash), builtin.NewWrite()}
+	return []tool.Tool{
+		bash, builtin.NewEdit(), builtin.NewGlob(), builtin.NewGrep(), builtin.NewNotebookEdit(), builtin.NewRead(),
+		builtin.NewTaskOutput(bash), builtin.NewTaskStop(bash), builtin.NewWrite(),
+	}
 }
 
 // checkBash finds variables of Bash that cannot be used.

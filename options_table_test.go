@@ -116,7 +116,7 @@ func TestOptionTable(t *testing.T) {
 		},
 		"Tools": func(t *testing.T) {
 			conform.Covers(t, "O-33", "T-7", "M-18")
-			for want, tools := range map[string][]string{"Bash Edit NotebookEdit Read TaskOutput TaskStop Write": nil, "": {}, "Read": {"Read", "NoSuchTool"}} {
+			for want, tools := range map[string][]string{"Bash Edit Glob Grep NotebookEdit Read TaskOutput TaskStop Write": nil, "": {}, "Read": {"Read", "NoSuchTool"}} {
 				var lines []string
 				r := request(t, func(o *turnwright.Options) {
 					o.Tools, o.Stderr = tools, func(line string) { lines = append(lines, line) }
@@ -165,7 +165,7 @@ func TestOptionTable(t *testing.T) {
 			r := request(t, func(o *turnwright.Options) {
 				o.DisallowedTools, o.AllowedTools = []string{"Bash"}, []string{"Bash"}
 			})
-			if got := strings.Join(r.ToolNames(), " "); got != "Edit NotebookEdit Read TaskOutput TaskStop Write" {
+			if got := strings.Join(r.ToolNames(), " "); got != "Edit Glob Grep NotebookEdit Read TaskOutput TaskStop Write" {
 				t.Errorf("offered: %q", got)
 			}
 			// A rule with a specifier leaves the tool there and denies in every mode.

@@ -11,6 +11,8 @@
 //     (bashparse.go, bashread.go); shell.go has the shell around it, output.go
 //     what it writes, tasks.go and tasktools.go its life in the background, for
 //     TaskStop and TaskOutput.
+//   - Glob, Grep: what they share (searchpath.go); the search itself is
+//     internal/search.
 //   - All: paths and opening (path.go), what the session has seen of a file
 //     (filestate.go).
 package builtin

@@ -34,7 +34,7 @@ func newSession(t testing.TB) *session {
 		}
 	})
 	s := &session{t: t, vars: map[string]string{"HOME": dir, "USERPROFILE": dir}, blobs: map[string][]byte{}}
-	s.tools, err = tool.NewRegistry(NewRead(), NewEdit(), NewWrite(), NewNotebookEdit(), bash, NewTaskStop(bash), NewTaskOutput(bash))
+	s.tools, err = tool.NewRegistry(NewRead(), NewEdit(), NewWrite(), NewNotebookEdit(), NewGlob(), NewGrep(), bash, NewTaskStop(bash), NewTaskOutput(bash))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ var layers = []layer{
 	{"internal/history", []string{"message"}, "history is data and pure functions on it"},
 	{"internal/budget", []string{"message"}, "the ledger adds up; prices come in from outside"},
 	{"internal/loop", []string{"message", "internal/history"}, "the machine decides and never does; the ledger, the model and the tools are outside"},
+	{"internal/search", nil, "searching files needs to know nothing of tools, sessions and rules"},
 	{"internal/proc", nil, "processes know nothing of who starts them"},
 	{"internal/journal", []string{"message", "session", "internal/rawjson", "internal/history", "internal/loop"}, "the codec between the machine's entries and a store's lines needs both and nothing that runs"},
 	{"internal/pdf", nil, "a format of files, without the project"},
