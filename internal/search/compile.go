@@ -76,7 +76,7 @@ func diagnostic(err error) string {
 		return err.Error()
 	}
 	text := se.Code.String()
-	if se.Code == syntax.ErrInvalidPerlOp {
+	if se.Code == syntax.ErrInvalidPerlOp || strings.HasPrefix(se.Expr, "(?<=") || strings.HasPrefix(se.Expr, "(?<!") {
 		text = "look-around, backreferences and flags other than i, m, s, U are not supported"
 	}
 	if se.Expr != "" && len(se.Expr) < 100 {

@@ -143,6 +143,7 @@ type dfa struct {
 	known  map[string]int32
 	start  int32
 	held   int          // instructions in all states
+	most   int          // transitions kept
 	stop   *atomic.Bool // ends a scan as if nothing more was there
 
 	set  sparse // for making states
@@ -180,7 +181,7 @@ const (
 )
 
 func newDFA(prog *syntax.Prog, c *classes, lines bool) *dfa {
-	d := &dfa{prog: prog, c: c, lines: lines}
+	d := &dfa{prog: prog, c: c, lines: lines, most: maxTrans}
 	d.set.init(len(prog.Inst))
 	d.set2.init(len(prog.Inst))
 	d.reset()
@@ -394,7 +395,7 @@ func (d *dfa) step(s int32, class int) int32 {
 		d.trans[int(s)+class] = matches
 		return matches
 	}
-	if len(d.trans) >= maxTrans || d.held >= maxHeld {
+	if len(d.trans) >= d.most || d.held >= maxHeld {
 		next := slices.Clone(d.set.list)
 		d.reset()
 		d.set.clear()

@@ -49,9 +49,7 @@ func parseIgnore(text []byte) *ignoreFile {
 }
 
 func parseIgnoreLine(line string) (r ignoreRule, ok bool) {
-	if cut, ok := strings.CutSuffix(line, "\n"); ok {
-		line = strings.TrimSuffix(cut, "\r")
-	}
+	line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 	if strings.HasPrefix(line, "#") {
 		return r, false
 	}

@@ -310,7 +310,7 @@ func (w *walk) rootLevel(root string) *level {
 		}
 	}
 	at := w.levelAt(l, root)
-	if !at.ignores(w.global, root, probe, false) {
+	if !at.hides(w.global, root) {
 		return at
 	}
 	return w.ownLevel(root, at.inGit)
@@ -321,14 +321,24 @@ func (w *walk) ownLevel(root string, inGit bool) *level {
 	// Whether it lies in a repository still decides about .gitignore files.
 	base := (*level)(nil).push(root, [ignoreKinds]*ignoreFile{}, inGit)
 	at := w.levelAt(base, root)
-	if at.ignores(nil, root, probe, false) {
+	if at.hides(nil, root) {
 		return base
 	}
 	return at
 }
 
-// probe is a name that only a pattern for all names fits.
-const probe = "\x01turnwright probe\x01"
+// hides reports whether the rules ignore whatever lies in a directory: the
+// probes are names that only a pattern for all names fits together.
+func (l *level) hides(global *ignoreFile, dir string) bool {
+	for i := range len(probes) {
+		if !l.ignores(global, dir, probes[i:i+1], false) {
+			return false
+		}
+	}
+	return l.ignores(global, dir, "\x01\x02\x03\x04", false)
+}
+
+const probes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
 func (w *walk) levelAt(up *level, dir string) *level {
 	var entries []entry

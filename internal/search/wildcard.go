@@ -187,7 +187,7 @@ func makeSegment(toks []token) segment {
 			others = true
 		}
 	}
-	if len(toks) == 2 && stars == 2 {
+	if len(toks) == stars && stars > 1 { // git takes three for two
 		return segment{kind: deep}
 	}
 	squeezed := toks[:0:0]
