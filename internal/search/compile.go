@@ -49,7 +49,7 @@ func Compile(pattern string, ignoreCase, multiline bool) (*Matcher, error) {
 	if m.re, err = regexp.Compile(re.String()); err != nil {
 		return nil, badPattern(pattern, "%s", diagnostic(err))
 	}
-	if n, ok := need(re); ok && (n.whole || n.shortest() > 1) {
+	if n, ok := need(re); ok && n.worthwhile() {
 		m.whole = n.whole
 		for _, text := range n.list {
 			m.needles = append(m.needles, newNeedle(text, n.fold))

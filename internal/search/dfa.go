@@ -142,6 +142,9 @@ type dfa struct {
 	states []dfaState
 	known  map[string]int32
 	start  int32
+	decode int32        // the mark for a byte that needs decoding
+	match  int32        // the mark for a match
+	first  int32        // what is below is a mark, not a state
 	held   int          // instructions in all states
 	most   int          // transitions kept
 	stop   *atomic.Bool // ends a scan as if nothing more was there
@@ -166,12 +169,10 @@ const (
 	atWord                    // a word character
 )
 
-// The marks in trans. States are multiples of the number of classes.
-const (
-	notMade  = -1
-	toDecode = -2
-	matches  = -3
-)
+// notMade in trans says that the transition is to be made. It is a row of its
+// own, as the two other marks are, and all in these rows is notMade: so a run
+// past a mark does no harm.
+const notMade = 0
 
 // maxTrans and maxHeld bound the transitions kept and the instructions in all
 // states together; when there are more, all states are dropped.
@@ -181,7 +182,8 @@ const (
 )
 
 func newDFA(prog *syntax.Prog, c *classes, lines bool) *dfa {
-	d := &dfa{prog: prog, c: c, lines: lines, most: maxTrans}
+	n := int32(c.count)
+	d := &dfa{prog: prog, c: c, lines: lines, most: maxTrans, decode: n, match: 2 * n, first: 3 * n}
 	d.set.init(len(prog.Inst))
 	d.set2.init(len(prog.Inst))
 	d.reset()
@@ -189,10 +191,10 @@ func newDFA(prog *syntax.Prog, c *classes, lines bool) *dfa {
 }
 
 func (d *dfa) reset() {
-	d.trans, d.states, d.known, d.held = d.trans[:0], d.states[:0], map[string]int32{}, 0
+	d.trans, d.states, d.known, d.held = make([]int32, d.first), d.states[:0], map[string]int32{}, 0
 	d.set.clear()
 	if d.follow(&d.set, uint32(d.prog.Start), d.flags(atText|atLine, -1)) {
-		d.start = matches
+		d.start = d.match
 		return
 	}
 	d.start = d.state(&d.set, atText|atLine)
@@ -202,26 +204,43 @@ func (d *dfa) reset() {
 // of a byte of the matching line or of its line end. It returns -1 for none.
 // pos is the start of the text or of a line.
 func (d *dfa) scan(buf []byte, pos int) int {
-	if d.start == matches {
+	if d.start == d.match {
 		return pos
 	}
 	s := d.start
 	class, trans := &d.c.ascii, d.trans
 	for i := pos; i < len(buf); {
-		next := trans[s+int32(class[buf[i]])]
-		if next == s { // run along what does not change the state
-			row := trans[s : s+int32(d.c.count)]
-			for i++; i < len(buf) && row[class[buf[i]]] == s; i++ {
+		// Four bytes at a time while nothing special happens: a mark among the
+		// transitions leads to a row of marks, and is looked at one by one.
+		for i+4 <= len(buf) {
+			four := buf[i : i+4 : i+4]
+			a := trans[s+int32(class[four[0]])]
+			b := trans[a+int32(class[four[1]])]
+			c := trans[b+int32(class[four[2]])]
+			e := trans[c+int32(class[four[3]])]
+			if e < d.first {
+				break
 			}
-			continue
+			i += 4
+			if e == s && a == s && b == s { // run along what does not change the state
+				row := trans[s : s+int32(d.c.count)]
+				for i < len(buf) && row[class[buf[i]]] == s {
+					i++
+				}
+			}
+			s = e
 		}
-		if next >= 0 {
+		if i == len(buf) {
+			break
+		}
+		next := trans[s+int32(class[buf[i]])]
+		if next >= d.first {
 			s = next
 			i++
 			continue
 		}
 		at, size := int32(class[buf[i]]), 1
-		if next == toDecode {
+		if next == d.decode {
 			var r rune
 			r, size = utf8.DecodeRune(buf[i:])
 			at = d.c.classOf(r)
@@ -234,7 +253,7 @@ func (d *dfa) scan(buf []byte, pos int) int {
 				return -1
 			}
 		}
-		if next == matches {
+		if next == d.match {
 			return i
 		}
 		s = next
@@ -251,7 +270,7 @@ func (d *dfa) scan(buf []byte, pos int) int {
 	if next == notMade {
 		next = d.step(s, last)
 	}
-	if next == matches {
+	if next == d.match {
 		return len(buf)
 	}
 	return -1
@@ -349,24 +368,21 @@ func (d *dfa) state(set *sparse, b before) int32 {
 	d.held += len(st.insts)
 	d.trans = append(d.trans, make([]int32, d.c.count)...)
 	row := d.trans[id:]
-	for i := range row {
-		row[i] = notMade
-	}
-	row[0] = toDecode
+	row[0] = d.decode
 	return id
 }
 
 // step makes the transition from a state by a class.
 func (d *dfa) step(s int32, class int) int32 {
-	st := d.states[int(s)/d.c.count]
+	st := d.states[int(s-d.first)/d.c.count]
 	insts := st.insts
 	if st.pending {
 		flags := d.flags(st.before, class)
 		d.set2.clear()
 		for _, pc := range insts {
 			if d.follow(&d.set2, pc, flags) {
-				d.trans[int(s)+class] = matches
-				return matches
+				d.trans[int(s)+class] = d.match
+				return d.match
 			}
 		}
 		insts = d.set2.list
@@ -386,14 +402,14 @@ func (d *dfa) step(s int32, class int) int32 {
 	for _, pc := range insts {
 		if set := d.c.sets[pc]; set >= 0 && d.c.fits[set][class] {
 			if d.follow(&d.set, d.prog.Inst[pc].Out, flags) {
-				d.trans[int(s)+class] = matches
-				return matches
+				d.trans[int(s)+class] = d.match
+				return d.match
 			}
 		}
 	}
 	if d.follow(&d.set, uint32(d.prog.Start), flags) { // a match may begin anywhere
-		d.trans[int(s)+class] = matches
-		return matches
+		d.trans[int(s)+class] = d.match
+		return d.match
 	}
 	if len(d.trans) >= d.most || d.held >= maxHeld {
 		next := slices.Clone(d.set.list)

@@ -15,7 +15,7 @@ type needs struct {
 }
 
 // maxNeeds bounds the alternatives worth searching for one by one.
-const maxNeeds = 4
+const maxNeeds = 8
 
 // need returns what every match of re must contain; ok is false when there is
 // nothing.
@@ -116,6 +116,12 @@ func (n needs) better(o needs) bool {
 		return a > b
 	}
 	return len(n.list) < len(o.list)
+}
+
+// worthwhile reports whether searching for the needs beats the automaton: not
+// for one of the most common characters.
+func (n needs) worthwhile() bool {
+	return n.whole || n.shortest() > 1 || len(n.list) == 1 && byteRank[n.list[0][0]] < 235
 }
 
 func (n needs) shortest() int {

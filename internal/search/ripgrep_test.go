@@ -173,6 +173,9 @@ func TestRandomPatternsAgreeWithRipgrep(t *testing.T) {
 		if strings.Contains(pattern, `\A`) || strings.Contains(pattern, `\z`) {
 			return // of the text for ripgrep, of the line here
 		}
+		if i := strings.Index(pattern, "$"); i >= 0 && strings.Contains(pattern[i:], "^") {
+			return // ripgrep 13 does not find "$^" on an empty line
+		}
 		m, err := Compile(pattern, fold, false)
 		if err != nil {
 			return
