@@ -44,10 +44,12 @@ type GrepOptions struct {
 	Name          func(path string) string // how a file is called in the lines; nil: its path
 }
 
-// MaxContext bounds the lines of context, and maxContent the bytes of a result.
+// MaxContext bounds the lines of context.
+const MaxContext = 10_000
+
 const (
-	MaxContext = 10_000
-	maxContent = 16 << 20
+	maxContent = 16 << 20 // bytes of all lines in a result
+	maxMatches = 1 << 20  // matches counted in one file, or one line, where each is looked at
 )
 
 // FileMatches is a file with matches.
@@ -188,7 +190,7 @@ func (s *searcher) count(text []byte) (n int) {
 		case s.o.Mode == Files:
 			return 1
 		}
-		return len(m.re.FindAllIndex(text, -1))
+		return len(m.re.FindAllIndex(text, maxMatches))
 	}
 	s.scan.begin(text)
 	for pos := 0; ; {
@@ -210,7 +212,7 @@ func (s *searcher) count(text []byte) (n int) {
 
 // only returns the places of the matches in a line that are not empty.
 func (s *searcher) only(line []byte) [][]int {
-	all := s.o.Matcher.re.FindAllIndex(line, -1)
+	all := s.o.Matcher.re.FindAllIndex(line, maxMatches)
 	return slices.DeleteFunc(all, func(m []int) bool { return m[0] == m[1] })
 }
 

@@ -65,7 +65,7 @@ func (p *printer) blocks(text []byte) func(pos int) (start, end int, ok bool) {
 		p.s.scan.begin(text)
 		return func(pos int) (int, int, bool) { return p.s.scan.line(text, pos) }
 	}
-	all := p.s.o.Matcher.re.FindAllIndex(text, -1)
+	all := p.s.o.Matcher.re.FindAllIndex(text, maxMatches)
 	return func(pos int) (start, end int, ok bool) {
 		for len(all) > 0 {
 			m := all[0]
