@@ -67,7 +67,7 @@ func Compile(pattern string, ignoreCase, multiline bool) (*Matcher, error) {
 }
 
 // maxInsts bounds a compiled pattern.
-const maxInsts = 50_000
+const maxInsts = 10_000
 
 // diagnostic is the engine's own word on what is wrong.
 func diagnostic(err error) string {
