@@ -284,7 +284,7 @@ func fitInline(c *tool.Call, text string) string {
 	}
 	where := "it could not be saved"
 	if c.Env.PutBlob != nil {
-		path, err := c.Env.PutBlob("grep-"+strings.TrimPrefix(blobName(c.ID), "bash-"), []byte(text))
+		path, err := c.Env.PutBlob("grep-"+safeName(c.ID)+".txt", []byte(text))
 		if err != nil {
 			where += ": " + err.Error()
 		} else {
