@@ -203,7 +203,7 @@ func TestContractHistory(t *testing.T) {
 		t.Errorf("calls %q, results %q", calls, results)
 	}
 	for i, r := range srv.Requests() {
-		if r.FirstUserText() != "go" || r.SystemText() == "" || len(r.ToolNames()) != 7 {
+		if r.FirstUserText() != "go" || r.SystemText() == "" || len(r.ToolNames()) != 5 {
 			t.Errorf("request %d: prompt %q, %d tools, system %q", i, r.FirstUserText(), len(r.ToolNames()), r.SystemText())
 		}
 	}
@@ -240,7 +240,7 @@ func TestContractInit(t *testing.T) {
 		if in.SessionID != s.ID() || out.result.SessionID != s.ID() {
 			t.Errorf("turn %d: session ids %s and %s, not %s", i, in.SessionID, out.result.SessionID, s.ID())
 		}
-		if got := strings.Join(slices.Sorted(slices.Values(in.Tools)), " "); got != "Bash Read TaskOutput TaskStop echo note" {
+		if got := strings.Join(slices.Sorted(slices.Values(in.Tools)), " "); got != "Bash Read echo note" {
 			t.Errorf("turn %d: tools %q", i, got)
 		}
 		if got := strings.Join(in.Capabilities, " "); got != "interrupt_receipt_v1 interrupt_cancel_queued_v1" {
