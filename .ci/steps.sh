@@ -38,6 +38,17 @@ race_detector() {
   fi
 }
 
+# oracles: installs what tests compare with where it is there: ripgrep, for Grep
+# and Glob. Without it those tests skip and say so.
+oracles() {
+  command -v rg >/dev/null && return
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "ci: no ripgrep for the tests of Grep and Glob: installing it" >&2
+    { apt-get -qq update && apt-get -qq install -y --no-install-recommends ripgrep; } >&2 || true
+  fi
+  command -v rg >/dev/null || echo "ci: NOTE: no ripgrep, so the tests that compare with it skip" >&2
+}
+
 # fuzz_targets MODULE: "package target" for each fuzz target of the module.
 fuzz_targets() {
   (cd "$1" && go test -list '^Fuzz' ./...) | awk '
