@@ -1,6 +1,9 @@
 package loop
 
-import "github.com/turnwright/turnwright/message"
+import (
+	"github.com/turnwright/turnwright/internal/history"
+	"github.com/turnwright/turnwright/message"
+)
 
 // Recovery says how to go on with a session whose process ended (decision 15).
 type Recovery int
@@ -52,11 +55,47 @@ func (m *Machine) Recover(at Stamp, how Recovery, known map[string]Known) Ready 
 // reopen makes the session of another process one of this process: totals
 // start from zero (S-43), and the queue goes on.
 func (s *step) reopen() {
+	s.pairUp()
 	t := s.turn
 	if t.State == Closed || t.Closing || t.Drain || t.Spend.USD != 0 || len(t.Spend.Models) > 0 {
 		s.setTurn(func(t *Turn) { t.State, t.Closing, t.Drain, t.Spend = Idle, false, false, Spend{} })
 	}
 	s.next()
+}
+
+// pairUp gives calls of the newest response that have no result one (K-467):
+// sessions of other programs, and forks that were cut behind a call, do not
+// have the entries that tell of open calls.
+func (s *step) pairUp() {
+	items := s.hist.Items()
+	answered := map[string]bool{}
+	i := len(items) - 1
+	for ; i >= 0 && items[i].Role == message.RoleUser; i-- {
+		for _, b := range items[i].Blocks {
+			if r, ok := b.ToolResult(); ok {
+				answered[r.ToolUseID] = true
+			}
+		}
+	}
+	var open []string
+	for ; i >= 0 && items[i].Role == message.RoleAssistant; i-- {
+		var ids []string
+		for _, b := range items[i].Blocks {
+			if u, ok := b.ToolUse(); ok && !answered[u.ID] && items[i].Flags&history.Aborted == 0 {
+				ids = append(ids, u.ID)
+			}
+		}
+		open = append(ids, open...)
+	}
+	for _, id := range open {
+		content := message.BlockContent(message.NewToolResult(id, message.TextContent(unknownOutcome), true))
+		uuid := s.newID()
+		s.put(Entry{Kind: KindUser, UUID: uuid, User: &UserEntry{Content: content, ToolUseID: id}})
+		s.emit(&message.User{
+			Message: message.UserBody{Role: message.RoleUser, Content: content},
+			Header:  message.Header{UUID: uuid},
+		})
+	}
 }
 
 // goOn continues the running user turn. Where the last step was written in

@@ -1,0 +1,234 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/turnwright/turnwright/internal/loop"
+	"github.com/turnwright/turnwright/session"
+)
+
+// Transcript is a session as its lines tell it.
+type Transcript struct {
+	// Entries are what a machine folds, in the order of the file. Where the
+	// chain has branches they are those of the branch that is followed, and of
+	// our own lines only settings and what tools remember.
+	Entries []loop.Entry
+	Last    string // uuid of the chain's end, the parent of what comes next; "" for none
+	Skipped int    // lines that could not be read
+
+	Title string    // the last custom-title, else the last ai-title
+	CWD   string    // of the first chain line
+	Time  time.Time // of the last chain line that has one
+}
+
+// node is a chain line's place in the chain.
+type node struct {
+	uuid, parent string
+	typ          string
+	aside        bool      // of a side chain or a team: not the conversation
+	meta         bool      // no person wrote it
+	entry        int       // in entries; -1: of a type that holds no message
+	beforeBad    int       // the last node before the nearest line above that could not be read; -1: none
+	at           time.Time // zero: the line has none
+}
+
+// linkLine is what every line is looked at for.
+type linkLine struct {
+	Type        string  `json:"type"`
+	UUID        string  `json:"uuid"`
+	Parent      *string `json:"parentUuid"`
+	Sidechain   bool    `json:"isSidechain"`
+	Team        string  `json:"teamName"`
+	Meta        bool    `json:"isMeta"`
+	CWD         string  `json:"cwd"`
+	Timestamp   string  `json:"timestamp"`
+	CustomTitle string  `json:"customTitle"`
+	AITitle     string  `json:"aiTitle"`
+}
+
+// reader collects a transcript.
+type reader struct {
+	t       Transcript
+	entries []loop.Entry
+	nodes   []node
+	byUUID  map[string]int
+	aiTitle string
+	bad     int // nodes before the last line that could not be read; -1: there was none
+}
+
+// Read reads a session's lines. A line that cannot be read is counted and left
+// out (S-21); any other error of lines, and ErrNewerFormat, is returned.
+func Read(lines iter.Seq2[[]byte, error]) (*Transcript, error) {
+	r := &reader{byUUID: map[string]int{}, bad: -1}
+	for line, err := range lines {
+		var unreadable *session.LineError
+		switch {
+		case errors.As(err, &unreadable):
+			r.skip()
+		case err != nil:
+			return nil, err
+		default:
+			if err := r.line(line); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if r.t.Title == "" {
+		r.t.Title = r.aiTitle
+	}
+	r.follow()
+	return &r.t, nil
+}
+
+func (r *reader) skip() {
+	r.t.Skipped++
+	r.bad = len(r.nodes) - 1
+}
+
+func (r *reader) line(line []byte) error {
+	var l linkLine
+	// A field of another type than ours makes Unmarshal fail and fills the rest.
+	_ = json.Unmarshal(line, &l)
+	switch l.Type {
+	case "custom-title":
+		r.t.Title = l.CustomTitle
+		return nil
+	case "ai-title":
+		r.aiTitle = l.AITitle
+		return nil
+	}
+	e, ok, err := Decode(line)
+	switch {
+	case errors.Is(err, ErrNewerFormat):
+		return err
+	case err != nil:
+		r.skip()
+		return nil
+	}
+	if _, known := r.byUUID[l.UUID]; known && l.UUID != "" {
+		return nil // written twice: an import that was repeated
+	}
+	at := -1
+	if ok {
+		at = len(r.entries)
+		r.entries = append(r.entries, e)
+	}
+	if l.UUID == "" || !slices.Contains(chainTypes, l.Type) {
+		return nil
+	}
+	n := node{uuid: l.UUID, typ: l.Type, aside: l.Sidechain || l.Team != "", meta: l.Meta, entry: at, beforeBad: r.bad}
+	if l.Parent != nil {
+		n.parent = *l.Parent
+	}
+	n.at, _ = time.Parse(time.RFC3339Nano, l.Timestamp)
+	if r.t.CWD == "" {
+		r.t.CWD = l.CWD
+	}
+	if n.at.After(r.t.Time) {
+		r.t.Time = n.at
+	}
+	r.byUUID[l.UUID] = len(r.nodes)
+	r.nodes = append(r.nodes, n)
+	return nil
+}
+
+// chainTypes are the types of lines that may be a parent (K-308).
+var chainTypes = []string{"user", "assistant", "system", "attachment", "progress"}
+
+// follow finds the end of the conversation, walks up from there and decides
+// what a machine folds (K-370, K-371).
+func (r *reader) follow() {
+	leaf := r.leaf()
+	if leaf < 0 {
+		r.t.Entries = r.entries
+		return
+	}
+	r.t.Last = r.nodes[leaf].uuid
+	on := make([]bool, len(r.nodes))
+	root := leaf
+	for i := leaf; i >= 0 && !on[i]; i = r.up(i) {
+		on[i], root = true, i
+	}
+	branched := false
+	for i := root; i < len(r.nodes); i++ {
+		n := r.nodes[i]
+		if !on[i] && !n.aside && n.entry >= 0 {
+			branched = true
+		}
+	}
+	if root > 0 && r.nodes[root].typ != "system" {
+		// What is before a root that is no boundary is not read by anybody.
+		branched = branched || slices.ContainsFunc(r.nodes[:root], func(n node) bool { return !n.aside && n.entry >= 0 })
+	}
+	if !branched {
+		r.t.Entries = r.entries
+		return
+	}
+	keep := make([]bool, len(r.entries))
+	for i, n := range r.nodes {
+		if on[i] && n.entry >= 0 {
+			keep[n.entry] = true
+		}
+	}
+	for i, e := range r.entries {
+		if keep[i] || e.Kind == loop.KindOpen || e.Kind == loop.KindState {
+			r.t.Entries = append(r.t.Entries, e)
+		}
+	}
+}
+
+// leaf is the newest user or assistant line above a line that nobody names as
+// its parent; lines that are not the conversation's count only when there is no
+// other. It is -1 when there is none.
+func (r *reader) leaf() int {
+	named := make(map[string]bool, len(r.nodes))
+	for _, n := range r.nodes {
+		if n.parent != n.uuid {
+			named[n.parent] = true
+		}
+	}
+	best, bestAside := -1, -1
+	for i, n := range r.nodes {
+		if named[n.uuid] {
+			continue
+		}
+		seen := map[int]bool{}
+		j := i
+		for j >= 0 && r.nodes[j].typ != "user" && r.nodes[j].typ != "assistant" {
+			if seen[j] {
+				j = -1
+				break
+			}
+			seen[j] = true
+			j = r.up(j)
+		}
+		switch {
+		case j < 0:
+		case r.nodes[j].aside || r.nodes[j].meta:
+			bestAside = max(bestAside, j)
+		default:
+			best = max(best, j)
+		}
+	}
+	if best < 0 {
+		return bestAside
+	}
+	return best
+}
+
+// up is the parent's index, -1 at the root. Where the parent is missing and a
+// line before could not be read, the chain goes on before that line (S-21).
+func (r *reader) up(i int) int {
+	n := r.nodes[i]
+	if n.parent == "" {
+		return -1
+	}
+	if p, ok := r.byUUID[n.parent]; ok {
+		return p
+	}
+	return n.beforeBad
+}
