@@ -405,24 +405,28 @@ func shadowed(p *permission.Policy) bool {
 }
 
 func (o *Options) buildStore(cfg *engine.Config, getenv func(string) string) error {
-	if o.NoSessionPersistence || truthy(getenv("CLAUDE_CODE_SKIP_PROMPT_HISTORY")) {
-		return nil
-	}
-	cfg.Store = o.Store
-	if cfg.Store == nil {
+	store := o.Store
+	if store == nil {
 		st, err := file.New(file.Config{Getenv: getenv, Warn: cfg.Warn})
 		if err != nil {
 			return fmt.Errorf("session store: %w", err)
 		}
-		cfg.Store = st
+		store = st
 	}
-	return o.freeID(cfg)
+	keep := !o.NoSessionPersistence && !truthy(getenv("CLAUDE_CODE_SKIP_PROMPT_HISTORY"))
+	if keep {
+		cfg.Store = store
+		if err := o.freeID(cfg); err != nil {
+			return err
+		}
+	}
+	return o.buildResume(context.Background(), cfg, store)
 }
 
 // freeID refuses a chosen id that has a transcript already (S-6). A disk that
 // cannot tell is no reason not to start (S-24).
 func (o *Options) freeID(cfg *engine.Config) error {
-	if o.SessionID == "" {
+	if o.SessionID == "" || (o.Resume != "" || o.Continue) && !o.ForkSession {
 		return nil
 	}
 	j, err := cfg.Store.Open(context.Background(), cfg.Loop.SessionID, session.OpenOptions{Dir: cfg.Dir, Create: true})

@@ -71,6 +71,20 @@ type Options struct {
 	// SessionID is the id of the new session, a UUID that no session in Store
 	// has; "": a random one (O-61).
 	SessionID string
+	// Resume goes on with the session that has this id, or the title that a
+	// person gave it (O-59). The session is looked for in the directory's
+	// project, in the other worktrees of its repository, and by id in all
+	// projects. It keeps its id, and limits and cost start from zero (S-34 to
+	// S-38, S-43). With none found NewSession returns a *NoConversationError.
+	Resume string
+	// Continue goes on with the session of the directory that has the latest
+	// message; without one a new session begins (O-58, S-51 to S-55). Resume
+	// wins over it.
+	Continue bool
+	// ForkSession makes a new session with the history of the one that Resume
+	// or Continue finds, and leaves that unchanged (O-60, S-56). Its id is
+	// SessionID, or a random one.
+	ForkSession bool
 	// NoSessionPersistence keeps nothing, neither on disk nor in Store (O-64).
 	NoSessionPersistence bool
 	// Store is where sessions are kept; nil: files in the configuration home
@@ -128,9 +142,6 @@ type Options struct {
 	ToolAliases              map[string]string  `later:"F"`     // O-43
 	QuestionPreviewFormat    string             `later:"J"`     // O-44
 	Sandbox                  json.RawMessage    `later:"later"` // O-45
-	Continue                 bool               `later:"C"`     // O-58
-	Resume                   string             `later:"C"`     // O-59
-	ForkSession              bool               `later:"C"`     // O-60
 	ResumeSessionAt          string             `later:"E"`     // O-62
 	ResumeDropsTurn          string             `later:"E"`     // O-63
 	EnableFileCheckpointing  bool               `later:"E"`     // O-65

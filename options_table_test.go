@@ -281,6 +281,18 @@ func TestOptionTable(t *testing.T) {
 			refused(t, "SessionID", "../x", func(o *turnwright.Options) { o.SessionID = "../x" })
 			refused(t, "SessionID", "exists", use)
 		},
+		"Resume": func(t *testing.T) {
+			conform.Covers(t, "O-59", "S-35")
+			resumed(t, func(o *turnwright.Options, id string) { o.Resume = id }, true)
+		},
+		"Continue": func(t *testing.T) {
+			conform.Covers(t, "O-58", "S-51")
+			resumed(t, func(o *turnwright.Options, _ string) { o.Continue = true }, true)
+		},
+		"ForkSession": func(t *testing.T) {
+			conform.Covers(t, "O-60", "S-56")
+			resumed(t, func(o *turnwright.Options, id string) { o.Resume, o.ForkSession = id, true }, false)
+		},
 		"NoSessionPersistence": func(t *testing.T) {
 			conform.Covers(t, "O-64", "S-25", "S-9")
 			for _, keep := range []bool{true, false} {

@@ -41,7 +41,8 @@ func NewSession(ctx context.Context, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Session{opts: o, cfg: cfg, eng: engine.New(ctx, cfg)}, nil
+	eng := engine.New(ctx, cfg)
+	return &Session{opts: o, cfg: cfg, eng: eng, pending: eng.Queued()}, nil
 }
 
 // ID returns the session's id (S-3).

@@ -25,6 +25,7 @@ type memKey struct{ dir, id string }
 type memSession struct {
 	lines   [][]byte
 	version int // goes up with every change
+	changed time.Time
 	blobs   map[string][]byte
 	holder  *memJournal
 	freed   chan struct{} // closed when holder lets go
@@ -33,7 +34,10 @@ type memSession struct {
 // NewMemory returns an empty store.
 func NewMemory() *Memory { return &Memory{sessions: map[memKey]*memSession{}} }
 
-var _ Store = (*Memory)(nil)
+var (
+	_ Store  = (*Memory)(nil)
+	_ Finder = (*Memory)(nil)
+)
 
 // Open opens a session; see Store.
 func (m *Memory) Open(ctx context.Context, id string, o OpenOptions) (Journal, error) {
@@ -44,6 +48,9 @@ func (m *Memory) Open(ctx context.Context, id string, o OpenOptions) (Journal, e
 	key := memKey{dir: o.Dir, id: id}
 	if o.Dir != "" {
 		key.dir = filepath.Clean(o.Dir)
+	}
+	if o.Project != "" && !o.Create {
+		key.dir = o.Project
 	}
 	j := &memJournal{store: m, key: key, wait: o.Wait}
 	m.mu.Lock()
@@ -68,6 +75,67 @@ func (m *Memory) Open(ctx context.Context, id string, o OpenOptions) (Journal, e
 	}
 	j.seen = j.session.version
 	return j, nil
+}
+
+// Find looks a session up; see Finder.
+func (m *Memory) Find(_ context.Context, id, dir string) (Info, error) {
+	id, err := ParseID(id)
+	if err != nil {
+		return Info{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s := m.sessions[memKey{filepath.Clean(dir), id}]; s != nil && len(s.lines) > 0 {
+		return s.info(memKey{filepath.Clean(dir), id}), nil
+	}
+	var found []Info
+	for key, s := range m.sessions {
+		if key.id == id && len(s.lines) > 0 {
+			found = append(found, s.info(key))
+		}
+	}
+	if len(found) != 1 {
+		return Info{}, ErrNotFound
+	}
+	return found[0], nil
+}
+
+// List returns sessions; see Finder.
+func (m *Memory) List(_ context.Context, dir string) ([]Info, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var found []Info
+	for key, s := range m.sessions {
+		if len(s.lines) > 0 && (dir == "" || key.dir == filepath.Clean(dir)) {
+			found = append(found, s.info(key))
+		}
+	}
+	return Newest(found), nil
+}
+
+// Read yields a session's lines; see Finder.
+func (m *Memory) Read(ctx context.Context, info Info) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		m.mu.Lock()
+		var lines [][]byte
+		if s := m.sessions[memKey{info.Project, info.ID}]; s != nil {
+			lines = slices.Clone(s.lines)
+		}
+		m.mu.Unlock()
+		if lines == nil {
+			yield(nil, ErrNotFound)
+			return
+		}
+		yieldLines(ctx, lines, yield)
+	}
+}
+
+func (s *memSession) info(key memKey) Info {
+	i := Info{ID: key.id, Project: key.dir, Modified: s.changed}
+	for _, line := range s.lines {
+		i.Size += int64(len(line)) + 1
+	}
+	return i
 }
 
 // Blob returns what PutBlob stored under the path that it returned.
@@ -192,6 +260,7 @@ func (j *memJournal) Append(ctx context.Context, lines [][]byte, _ bool) error {
 		j.session.lines = append(j.session.lines, bytes.Clone(line))
 	}
 	j.session.version++
+	j.session.changed = time.Now()
 	j.seen = j.session.version
 	return nil
 }
@@ -211,18 +280,8 @@ func (j *memJournal) Load(ctx context.Context) iter.Seq2[[]byte, error] {
 			yield(nil, err)
 			return
 		}
-		for i, line := range lines {
-			if err := ctx.Err(); err != nil {
-				yield(nil, context.Cause(ctx))
-				return
-			}
-			var bad error
-			if err := CheckLine(line); err != nil {
-				bad = &LineError{Line: i + 1, Err: err}
-			}
-			if !yield(bytes.Clone(line), bad) {
-				return
-			}
+		if !yieldLines(ctx, lines, yield) {
+			return
 		}
 		j.store.mu.Lock()
 		defer j.store.mu.Unlock()
@@ -230,6 +289,24 @@ func (j *memJournal) Load(ctx context.Context) iter.Seq2[[]byte, error] {
 			j.seen, j.stale = version, false
 		}
 	}
+}
+
+// yieldLines reports whether all lines were taken.
+func yieldLines(ctx context.Context, lines [][]byte, yield func([]byte, error) bool) bool {
+	for i, line := range lines {
+		if err := ctx.Err(); err != nil {
+			yield(nil, context.Cause(ctx))
+			return false
+		}
+		var bad error
+		if err := CheckLine(line); err != nil {
+			bad = &LineError{Line: i + 1, Err: err}
+		}
+		if !yield(bytes.Clone(line), bad) {
+			return false
+		}
+	}
+	return true
 }
 
 func (j *memJournal) PutBlob(ctx context.Context, name string, data []byte) (string, error) {

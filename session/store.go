@@ -19,6 +19,9 @@ type Store interface {
 type OpenOptions struct {
 	// Dir is the working directory that the session belongs to, absolute.
 	Dir string
+	// Project is where a session is that Finder found; "": where Dir says. It
+	// counts only for a session that exists.
+	Project string
 	// Create: true, the session must not exist yet (S-6); false, it must.
 	Create bool
 	// Wait is how long to wait for a session that another holds (S-27). Zero

@@ -39,6 +39,7 @@ type Config struct {
 	RelaxedEdits bool
 	Ask          func(context.Context, AskRequest) (AskAnswer, error) // nil: nobody can be asked
 
+	Resume     *Resume       // nil: a new session
 	Store      session.Store // nil: nothing is kept
 	Sync       SyncPolicy
 	Strict     bool // Durability: Strict (decision 51)

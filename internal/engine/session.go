@@ -40,12 +40,13 @@ type Session struct {
 	replies map[string]chan loop.Reply
 	over    chan struct{} // closed with ended
 
-	running map[loop.Effect]context.CancelFunc // owned by the actor
-	held    []loop.Entry                       // entries that go with the next write (owned by the actor)
-	started []task                             // effects that wait for a goroutine (owned by the actor)
-	used    bool                               // something was said or done, so there is something to keep (owned by the actor)
-	aborted bool                               // Strict: the journal failed (owned by the actor)
-	stop    func() bool                        // ends the watch on the caller's context
+	running    map[loop.Effect]context.CancelFunc // owned by the actor
+	held       []loop.Entry                       // entries that go with the next write (owned by the actor)
+	started    []task                             // effects that wait for a goroutine (owned by the actor)
+	recovering bool                               // the session of another process, before its first event (owned by the actor)
+	used       bool                               // something was said or done, so there is something to keep (owned by the actor)
+	aborted    bool                               // Strict: the journal failed (owned by the actor)
+	stop       func() bool                        // ends the watch on the caller's context
 
 	tasks       *tasks
 	inputEnded  bool        // nothing more will be sent (s.mu)
@@ -80,6 +81,9 @@ func New(ctx context.Context, cfg Config) *Session {
 	s.toolsClosed = sync.OnceValue(s.closeEach)
 	s.base, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.jour = newJournalWriter(&s.cfg)
+	if cfg.Resume != nil {
+		s.resume(cfg.Resume)
+	}
 	s.inbox = append(s.inbox, posted{ev: loop.Configure{Model: cfg.ModelName, Mode: string(cfg.Mode)}})
 	s.stop = context.AfterFunc(ctx, func() { _ = s.post(loop.Close{}) })
 	return s
@@ -270,6 +274,9 @@ func (s *Session) step(p posted) {
 		}
 		cancel()
 		delete(s.running, p.effect)
+	}
+	if s.recovering {
+		s.recover()
 	}
 	s.do(s.machine.Step(s.stamp(), p.ev))
 }
@@ -522,9 +529,13 @@ func (s *Session) canWait(r loop.Ready) bool {
 	return true
 }
 
-// isUse reports an entry that is more than the settings and the state of a
-// session: one that was only opened and closed leaves no file.
-func isUse(e loop.Entry) bool { return e.Kind != loop.KindOpen && e.Kind != loop.KindTurn }
+// isUse reports an entry with which a session begins to be used: a message for
+// it, or a user turn of one that was queued before. One that was only opened
+// and closed leaves no file, one that was only resumed does not change it.
+func isUse(e loop.Entry) bool {
+	return e.Kind == loop.KindInput ||
+		e.Kind == loop.KindTurn && e.Turn.Turn.State != loop.Idle && e.Turn.Turn.State != loop.Closed
+}
 
 // needsSync applies the sync policy to what is about to be written.
 func (s *Session) needsSync(entries []loop.Entry) bool {

@@ -25,6 +25,9 @@ type Writer struct {
 	Version   string
 	GitBranch string
 	Last      string // uuid of the last chain line, "" for none
+
+	Source string            // of a fork: the session that its history is a copy of
+	Origin map[string]string // of a fork: the ids that copied entries had there, by their new ones
 }
 
 // Encode returns the line of an entry, without the newline.
@@ -83,8 +86,17 @@ func (w *Writer) chain(e loop.Entry) ([]byte, error) {
 	if w.GitBranch != "" {
 		b = appendString(b, "gitBranch", w.GitBranch)
 	}
+	if old, ok := w.Origin[e.UUID]; ok {
+		b = appendField(b, "forkedFrom", forkedFrom{w.Source, old})
+	}
 	w.Last = e.UUID
 	return append(b, '}'), nil
+}
+
+// forkedFrom says where an entry of a fork comes from (K-394).
+type forkedFrom struct {
+	Session string `json:"sessionId"`
+	Message string `json:"messageUuid"`
 }
 
 func appendUser(b []byte, u *loop.UserEntry) ([]byte, error) {

@@ -25,46 +25,54 @@ func (j *journal) Load(ctx context.Context) iter.Seq2[[]byte, error] {
 			yield(nil, err)
 			return
 		}
-		var (
-			buf   = make([]byte, min(chunk, size+1)) // one more: the end shows at the first read
-			carry []byte                             // beginning of a line that goes on in the next chunk
-			last  byte
-			off   int64
-			l     = lineYielder{yield: yield}
-		)
-		for end := false; !end; {
-			if ctx.Err() != nil {
-				yield(nil, context.Cause(ctx))
-				return
-			}
-			var n int
-			if n, end, err = j.readAt(buf, off); err != nil {
-				yield(nil, err)
-				return
-			}
-			data := buf[:n]
-			if n > 0 {
-				last = data[n-1]
-			}
-			off += int64(n)
-			for {
-				i := bytes.IndexByte(data, '\n')
-				if i < 0 {
-					carry = append(carry, data...)
-					break
-				}
-				line := append(carry, data[:i]...) // the caller's from here on
-				carry, data = nil, data[i+1:]
-				if !l.line(line) {
-					return
-				}
-			}
+		if off, open, all := readLines(ctx, size, j.readAt, yield); all {
+			j.endLoad(off, open)
 		}
-		if len(carry) > 0 && !l.line(carry) {
-			return
-		}
-		j.endLoad(off, off > 0 && last != '\n')
 	}
+}
+
+// readLines yields the lines that readAt reads. It returns how far it read,
+// whether the last line has no newline, and whether all lines were taken.
+func readLines(ctx context.Context, size int64, readAt func([]byte, int64) (int, bool, error), yield func([]byte, error) bool) (off int64, open, all bool) {
+	var (
+		buf   = make([]byte, min(chunk, size+1)) // one more: the end shows at the first read
+		carry []byte                             // beginning of a line that goes on in the next chunk
+		last  byte
+		l     = lineYielder{yield: yield}
+	)
+	for end := false; !end; {
+		if ctx.Err() != nil {
+			yield(nil, context.Cause(ctx))
+			return off, false, false
+		}
+		n, atEnd, err := readAt(buf, off)
+		if err != nil {
+			yield(nil, err)
+			return off, false, false
+		}
+		end = atEnd
+		data := buf[:n]
+		if n > 0 {
+			last = data[n-1]
+		}
+		off += int64(n)
+		for {
+			i := bytes.IndexByte(data, '\n')
+			if i < 0 {
+				carry = append(carry, data...)
+				break
+			}
+			line := append(carry, data[:i]...) // the caller's from here on
+			carry, data = nil, data[i+1:]
+			if !l.line(line) {
+				return off, false, false
+			}
+		}
+	}
+	if len(carry) > 0 && !l.line(carry) {
+		return off, false, false
+	}
+	return off, off > 0 && last != '\n', true
 }
 
 // lineYielder numbers lines and judges them.

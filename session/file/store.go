@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/turnwright/turnwright/internal/vfs"
 	"github.com/turnwright/turnwright/session"
 )
 
@@ -19,7 +20,7 @@ type syncedDirs struct {
 }
 
 // Open opens a session; see session.Store. A session is looked for in the
-// project directory of o.Dir only.
+// project directory of o.Dir only, or in o.Project.
 //
 // When the lock cannot be taken because of the disk (full, read-only), Open
 // warns and succeeds, so that the run goes on (S-24): Load works then, and each
@@ -29,7 +30,14 @@ func (s *Store) Open(ctx context.Context, id string, o session.OpenOptions) (ses
 	if err != nil {
 		return nil, err
 	}
-	project, size, err := s.find(o.Dir, id)
+	var project string
+	var size int64
+	if o.Project != "" && !o.Create {
+		project = o.Project
+		size, err = s.sizeOf(project, id)
+	} else {
+		project, size, err = s.find(o.Dir, id)
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -74,31 +82,56 @@ func canReadOnly(err error) bool {
 // find returns the project directory that has the session, or that it would be
 // made in, and the size of its file.
 func (s *Store) find(dir, id string) (project string, size int64, err error) {
-	names := []string{s.fixed}
-	if s.fixed == "" {
-		if !filepath.IsAbs(dir) {
-			return "", 0, &session.OptionError{Field: "OpenOptions.Dir", Value: dir, Reason: "must be an absolute path"}
-		}
-		path := canonical(dir)
-		names[0] = convertName(path)
-		if other := convertUTF16(path); other != names[0] {
-			names = append(names, other)
-		}
+	names, err := s.names(dir)
+	if err != nil {
+		return "", 0, err
 	}
 	for _, name := range names {
-		path := filepath.Join(s.dir, "projects", name, id+".jsonl")
-		info, err := s.fs.Stat(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			return "", 0, ioError("open", path, err)
-		case !info.Mode.IsRegular():
-			return "", 0, ioError("open", path, errNotRegular)
-		case info.Size > 0:
-			return name, info.Size, nil
+		if size, err := s.sizeOf(name, id); err != nil || size > 0 {
+			return name, size, err
 		}
 	}
 	return names[0], 0, nil
+}
+
+// names are the names that a project directory may have.
+func (s *Store) names(dir string) ([]string, error) {
+	if s.fixed != "" {
+		return []string{s.fixed}, nil
+	}
+	if !filepath.IsAbs(dir) {
+		return nil, &session.OptionError{Field: "OpenOptions.Dir", Value: dir, Reason: "must be an absolute path"}
+	}
+	path := canonical(dir)
+	names := []string{convertName(path)}
+	if other := convertUTF16(path); other != names[0] {
+		names = append(names, other)
+	}
+	return names, nil
+}
+
+// sizeOf is the size of a session's file; 0 where there is none.
+func (s *Store) sizeOf(project, id string) (int64, error) {
+	info, err := s.stat(project, id)
+	return info.Size, err
+}
+
+func (s *Store) stat(project, id string) (vfs.Info, error) {
+	path := s.transcript(project, id)
+	info, err := s.fs.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return vfs.Info{}, nil
+	case err != nil:
+		return vfs.Info{}, ioError("open", path, err)
+	case !info.Mode.IsRegular():
+		return vfs.Info{}, ioError("open", path, errNotRegular)
+	}
+	return info, nil
+}
+
+func (s *Store) transcript(project, id string) string {
+	return filepath.Join(s.dir, "projects", project, id+".jsonl")
 }
 
 // beingMade reports that somebody holds a session without lines: who waits for

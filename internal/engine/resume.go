@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/turnwright/turnwright/internal/journal"
+	"github.com/turnwright/turnwright/internal/loop"
+	"github.com/turnwright/turnwright/session"
+	"github.com/turnwright/turnwright/tool"
+)
+
+// Resume is a session that goes on.
+type Resume struct {
+	Transcript *journal.Transcript
+	// Journal is where it goes on, opened and read to its end. Nil: a fork,
+	// whose history is copied into the new session with its first lines.
+	Journal session.Journal
+	Source  string // of a fork: the id of the session that is copied
+}
+
+// resume makes s the session that r tells of. Nothing is written and nothing
+// is decided on before the first event (K-484).
+func (s *Session) resume(r *Resume) {
+	entries := r.Transcript.Entries
+	if r.Journal == nil {
+		entries = s.copyOf(r)
+		s.held = slices.Clone(entries)
+	} else {
+		s.jour.open, s.jour.exists, s.jour.enc.Last = r.Journal, true, r.Transcript.Last
+	}
+	s.machine = loop.Fold(s.cfg.Loop, slices.Values(entries))
+	notes := map[string]json.RawMessage{}
+	for _, e := range entries {
+		if e.Kind == loop.KindState {
+			notes[e.State.Key] = e.State.Value
+		}
+	}
+	s.state = tool.NewState(notes)
+	s.recovering = true
+}
+
+// copyOf are the entries of a fork: the conversation, from its last compaction
+// on, and what tools remember, under new ids.
+func (s *Session) copyOf(r *Resume) (entries []loop.Entry) {
+	all := r.Transcript.Entries
+	from := 0
+	for i, e := range all {
+		if e.Kind == loop.KindSystem {
+			from = i
+		}
+	}
+	origin := map[string]string{}
+	for i, e := range all {
+		switch {
+		case e.Kind == loop.KindState:
+		case e.Chain() && i >= from:
+			old := e.UUID
+			e.UUID = uuidText(s.cfg.NewUUID())
+			origin[e.UUID] = old
+		default:
+			continue
+		}
+		entries = append(entries, e)
+	}
+	s.jour.enc.Source, s.jour.enc.Origin = r.Source, origin
+	return entries
+}
+
+// recover brings the session of another process back into service before its
+// first event. What it has to tell belongs to the run that ended, so nothing of
+// it is shown.
+func (s *Session) recover() {
+	s.recovering = false
+	r := s.machine.Recover(s.stamp(), loop.CloseOpen, nil)
+	r.Emit = nil
+	s.do(r)
+}
+
+// Queued are the messages of a resumed session that run before new ones
+// (decision 52), by id.
+func (s *Session) Queued() (ids []string) {
+	for _, in := range s.machine.Queue() {
+		if !in.NoQuery {
+			ids = append(ids, in.ID)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,176 @@
+package turnwright
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/turnwright/turnwright/internal/engine"
+	"github.com/turnwright/turnwright/internal/journal"
+	"github.com/turnwright/turnwright/session"
+)
+
+// NoConversationError tells that Options.Resume names no session, or none that
+// can be told apart (S-37, K-461).
+type NoConversationError struct {
+	Value  string   // as given
+	Titled []string // ids of the sessions that have it as their title
+}
+
+func (e *NoConversationError) Error() string {
+	if len(e.Titled) > 1 {
+		return fmt.Sprintf("Several conversations are titled %q: %s", e.Value, strings.Join(e.Titled, ", "))
+	}
+	return "No conversation found with session ID: " + e.Value
+}
+
+// resumeWait is how long resuming waits for another holder of the session (S-27).
+const resumeWait = 5 * time.Second
+
+// buildResume finds the session that goes on and reads it. store is where
+// sessions are; cfg.Store is nil when nothing is to be kept.
+func (o *Options) buildResume(ctx context.Context, cfg *engine.Config, store session.Store) error {
+	if o.Resume == "" && !o.Continue {
+		if o.ForkSession {
+			cfg.Warn("ForkSession changes nothing without Resume or Continue.")
+		}
+		return nil
+	}
+	if o.SessionID != "" && !o.ForkSession {
+		return &OptionError{Option: "SessionID", Value: strconv.Quote(o.SessionID), Reason: "cannot be chosen with Resume or Continue, except for a fork (ForkSession)"}
+	}
+	finder, ok := store.(session.Finder)
+	if !ok {
+		return &OptionError{Option: "Store", Value: fmt.Sprintf("%T", store), Reason: "cannot look sessions up: it is no session.Finder"}
+	}
+	var info session.Info
+	var err error
+	if o.Resume != "" {
+		info, err = findResumed(ctx, finder, o.Resume, cfg.Dir)
+	} else if info, ok, err = newest(ctx, finder, cfg.Dir); err == nil && !ok {
+		return nil // nothing to continue: a new session (S-55)
+	}
+	if err != nil {
+		return err
+	}
+	r := &engine.Resume{Source: info.ID}
+	lines := finder.Read(ctx, info)
+	if !o.ForkSession {
+		cfg.Loop.SessionID = info.ID
+		if cfg.Store != nil {
+			j, err := cfg.Store.Open(ctx, info.ID, session.OpenOptions{Dir: cfg.Dir, Project: info.Project, Wait: resumeWait})
+			if err != nil {
+				return fmt.Errorf("Resume: %w", err)
+			}
+			r.Journal, lines = j, j.Load(ctx)
+		}
+	}
+	if r.Transcript, err = journal.Read(lines); err != nil {
+		if r.Journal != nil {
+			err = errors.Join(err, r.Journal.Close())
+		}
+		return fmt.Errorf("session %s cannot be read: %w", info.ID, err)
+	}
+	if r.Journal != nil {
+		// An idle session holds no lock and no handle.
+		if err := r.Journal.Release(); err != nil {
+			cfg.Warn(fmt.Sprintf("Session %s: %v", info.ID, err))
+		}
+	}
+	if n := r.Transcript.Skipped; n > 0 {
+		cfg.Warn(fmt.Sprintf("Session %s: %d lines could not be read and were left out.", info.ID, n))
+	}
+	cfg.Resume = r
+	return nil
+}
+
+// findResumed finds a session by id or by title.
+func findResumed(ctx context.Context, finder session.Finder, value, dir string) (session.Info, error) {
+	if uuidForm.MatchString(value) {
+		info, err := finder.Find(ctx, value, dir)
+		if errors.Is(err, session.ErrNotFound) {
+			err = &NoConversationError{Value: value}
+		}
+		return info, err
+	}
+	list, err := finder.List(ctx, dir)
+	if err != nil {
+		return session.Info{}, err
+	}
+	var found []session.Info
+	var ids []string
+	for _, info := range list {
+		if title, err := titleOf(finder.Read(ctx, info)); err == nil && title == value {
+			found, ids = append(found, info), append(ids, info.ID)
+		}
+	}
+	if len(found) != 1 {
+		return session.Info{}, &NoConversationError{Value: value, Titled: ids}
+	}
+	return found[0], nil
+}
+
+// titleOf is the last title that a person gave (S-31, S-38).
+func titleOf(lines iter.Seq2[[]byte, error]) (title string, err error) {
+	for line, err := range lines {
+		var unreadable *session.LineError
+		if errors.As(err, &unreadable) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if !strings.Contains(string(line), `"custom-title"`) {
+			continue
+		}
+		var l struct {
+			Type        string `json:"type"`
+			CustomTitle string `json:"customTitle"`
+		}
+		if json.Unmarshal(line, &l) == nil && l.Type == "custom-title" {
+			title = l.CustomTitle
+		}
+	}
+	return title, nil
+}
+
+// newest is the session of the directory with the latest message (S-51, S-52).
+func newest(ctx context.Context, finder session.Finder, dir string) (best session.Info, ok bool, err error) {
+	list, err := finder.List(ctx, dir)
+	if err != nil {
+		return best, false, err
+	}
+	var last time.Time
+	for _, info := range list {
+		if ok && info.Modified.Before(last) {
+			break // the rest was changed before the best one's last message
+		}
+		t, err := journal.Read(finder.Read(ctx, info))
+		switch {
+		case errors.Is(err, journal.ErrNewerFormat), errors.Is(err, session.ErrNotFound):
+			continue
+		case err != nil:
+			return best, false, err
+		case t.Last == "" || t.CWD != "" && !sameDir(t.CWD, dir): // S-14
+			continue
+		}
+		if !ok || t.Time.After(last) {
+			best, last, ok = info, t.Time, true
+		}
+	}
+	return best, ok, nil
+}
+
+// sameDir compares a directory as it was written with a resolved one.
+func sameDir(written, dir string) bool {
+	if real, err := filepath.EvalSymlinks(written); err == nil {
+		written = real
+	}
+	return filepath.Clean(written) == filepath.Clean(dir)
+}

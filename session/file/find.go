@@ -1,0 +1,197 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/turnwright/turnwright/session"
+)
+
+var _ session.Finder = (*Store)(nil)
+
+// Find looks a session up; see session.Finder.
+func (s *Store) Find(ctx context.Context, id, dir string) (session.Info, error) {
+	id, err := session.ParseID(id)
+	if err != nil {
+		return session.Info{}, err
+	}
+	names, err := s.names(dir)
+	if err != nil {
+		return session.Info{}, err
+	}
+	for _, name := range append(names, s.worktrees(ctx, dir)...) {
+		switch info, err := s.info(name, id); {
+		case err != nil:
+			return session.Info{}, err
+		case info.Size > 0:
+			return info, nil
+		}
+	}
+	projects, err := s.projects()
+	if err != nil {
+		return session.Info{}, err
+	}
+	var found []session.Info
+	for _, name := range projects {
+		if info, err := s.info(name, id); err == nil && info.Size > 0 && s.hasMessages(ctx, info) {
+			found = append(found, info)
+		}
+	}
+	if len(found) != 1 {
+		return session.Info{}, session.ErrNotFound
+	}
+	return found[0], nil
+}
+
+// List returns sessions; see session.Finder.
+func (s *Store) List(ctx context.Context, dir string) ([]session.Info, error) {
+	var names []string
+	var err error
+	if dir == "" {
+		names, err = s.projects()
+	} else if names, err = s.names(dir); err == nil {
+		names = append(names, s.worktrees(ctx, dir)...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found []session.Info
+	for _, project := range names {
+		files, err := s.readDir(filepath.Join(s.dir, "projects", project))
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			name, ok := strings.CutSuffix(f, ".jsonl")
+			if id, err := session.ParseID(name); !ok || err != nil || id != name {
+				continue
+			}
+			if info, err := s.info(project, name); err == nil && info.Size > 0 {
+				found = append(found, info)
+			}
+		}
+	}
+	return session.Newest(found), nil
+}
+
+// Read yields a session's lines; see session.Finder. The file is opened for
+// each part, so that a reader that takes its time holds nothing.
+func (s *Store) Read(ctx context.Context, info session.Info) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		path := s.transcript(info.Project, info.ID)
+		readLines(ctx, info.Size, func(buf []byte, off int64) (int, bool, error) {
+			files.take()
+			defer files.give()
+			f, err := s.fs.OpenFile(path, os.O_RDONLY, 0)
+			if errors.Is(err, fs.ErrNotExist) {
+				return 0, true, session.ErrNotFound
+			}
+			if err != nil {
+				return 0, true, ioError("open", path, err)
+			}
+			defer f.Close() //nolint:errcheck // nothing was written
+			n, err := f.ReadAt(buf, off)
+			if errors.Is(err, io.EOF) {
+				return n, true, nil
+			}
+			return n, false, ioError("read", path, err)
+		}, yield)
+	}
+}
+
+func (s *Store) info(project, id string) (session.Info, error) {
+	i, err := s.stat(project, id)
+	return session.Info{ID: id, Project: project, Modified: i.ModTime, Size: i.Size}, err
+}
+
+// hasMessages reports a session with something said in it: a file with
+// metadata only is no conversation (S-36).
+func (s *Store) hasMessages(ctx context.Context, info session.Info) bool {
+	for line, err := range s.Read(ctx, info) {
+		if err == nil && (strings.Contains(string(line), `"type":"user"`) || strings.Contains(string(line), `"type":"assistant"`) ||
+			strings.Contains(string(line), `"type": "user"`) || strings.Contains(string(line), `"type": "assistant"`)) {
+			return true
+		}
+	}
+	return false
+}
+
+// projects are the names of all project directories.
+func (s *Store) projects() ([]string, error) { return s.readDir(filepath.Join(s.dir, "projects")) }
+
+// readDir lists a directory; one that is missing, and a file, is empty.
+func (s *Store) readDir(dir string) ([]string, error) {
+	info, err := s.fs.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode.IsDir() {
+		return nil, nil
+	}
+	names, err := s.fs.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, ioError("open", dir, err)
+	}
+	return names, nil
+}
+
+// worktreeTime bounds asking git, which may hang on a network disk.
+const worktreeTime = 5 * time.Second
+
+// worktrees are the project names of the other worktrees of dir's repository.
+// Without git or a repository there are none.
+func (s *Store) worktrees(ctx context.Context, dir string) (names []string) {
+	if s.fixed != "" || !inRepository(dir) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, worktreeTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", "worktree", "list", "--porcelain")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		return nil
+	}
+	own, err := s.names(dir)
+	if err != nil {
+		return nil
+	}
+	for field := range strings.Lines(string(out)) {
+		path, ok := strings.CutPrefix(strings.TrimRight(field, "\r\n"), "worktree ")
+		if !ok {
+			continue
+		}
+		more, err := s.names(filepath.FromSlash(path))
+		if err != nil {
+			continue
+		}
+		for _, name := range more {
+			if !slices.Contains(own, name) && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// inRepository saves starting git where there is no repository.
+func inRepository(dir string) bool {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			return true
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return false
+		}
+		dir = parent
+	}
+}
