@@ -39,6 +39,9 @@ type flags struct {
 	appendSystem string
 	appendFile   string
 	sessionID    string
+	resume       *string // nil: not given
+	cont         bool
+	fork         bool
 	noPersist    bool
 }
 
@@ -63,7 +66,11 @@ func (f *flags) set() *pflag.FlagSet {
 	fs.StringVar(&f.systemFile, "system-prompt-file", "", "replace the system prompt by this file")
 	fs.StringVar(&f.appendSystem, "append-system-prompt", "", "add to the system prompt")
 	fs.StringVar(&f.appendFile, "append-system-prompt-file", "", "add this file to the system prompt")
-	fs.StringVar(&f.sessionID, "session-id", "", "id of the new session, a UUID")
+	fs.StringVar(&f.sessionID, "session-id", "", "id of the new session or of the fork, a UUID")
+	fs.VarP(given{&f.resume}, "resume", "r", "go on with the session that has this id or title")
+	fs.Lookup("resume").NoOptDefVal = noValue
+	fs.BoolVarP(&f.cont, "continue", "c", false, "go on with the directory's newest session")
+	fs.BoolVar(&f.fork, "fork-session", false, "with --resume or --continue: a new session with a copy of the history")
 	fs.BoolVar(&f.noPersist, "no-session-persistence", false, "keep nothing on disk")
 	fs.BoolVarP(&f.version, "version", "v", false, "print the version")
 	fs.BoolVarP(&f.help, "help", "h", false, "print this help")
@@ -85,6 +92,9 @@ func (f *flags) limits(fs *pflag.FlagSet) {
 	fs.Var(given{&f.maxTurns}, "max-turns", "cap on tool turns; 0: no tools, just an answer")
 	fs.Var(given{&f.maxBudget}, "max-budget-usd", "stop when the estimated cost reaches this many dollars")
 }
+
+// noValue stands for the value of a flag that was given without one.
+const noValue = "\x00"
 
 // given is the value of a flag that may be left out.
 type given struct{ to **string }
@@ -122,6 +132,12 @@ func parse(args []string) (*flags, error) {
 		}
 	default:
 		return nil, fmt.Errorf("--output-format %q: must be one of text, json, stream-json", f.output)
+	}
+	switch {
+	case f.resume != nil && (*f.resume == noValue || *f.resume == ""):
+		return nil, errors.New("--resume needs the id or the title of a session: there is no terminal to pick one on")
+	case f.sessionID != "" && (f.resume != nil || f.cont) && !f.fork:
+		return nil, errors.New("--session-id cannot be used with --resume or --continue, except with --fork-session")
 	}
 	if f.partial && f.output != "stream-json" {
 		return nil, errors.New("--include-partial-messages needs --output-format stream-json")
@@ -164,7 +180,15 @@ func joinLists(fs *pflag.FlagSet, args []string) []string {
 			return append(out, args[i+1:]...)
 		}
 		name, long := strings.CutPrefix(args[i], "--")
+		if args[i] == "-r" {
+			name, long = "resume", true
+		}
 		known := fs.Lookup(name)
+		if long && known != nil && known.NoOptDefVal == noValue && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+			i++ // an optional value (K-22)
+			out[len(out)-1] = "--" + name + "=" + args[i]
+			continue
+		}
 		if !long || known == nil || known.NoOptDefVal != "" || i+1 == len(args) {
 			continue
 		}
@@ -184,6 +208,7 @@ var flagOf = map[string]string{
 	"PermissionMode": "--permission-mode", "AllowedTools": "--allowedTools", "DisallowedTools": "--disallowedTools",
 	"AddDirs":           "--add-dir",
 	"SystemPrompt.File": "--system-prompt-file",
+	"Resume":            "--resume",
 }
 
 // named turns the error of an option into one that names its flag (K-30).
@@ -214,7 +239,7 @@ func explain(err error) error {
 
 // laterFlags are flags of the contract whose feature is not built yet.
 var laterFlags = map[string]string{
-	"input-format": "C", "continue": "C", "c": "C", "resume": "C", "r": "C", "fork-session": "C", "name": "C", "n": "C",
+	"input-format": "C", "name": "C", "n": "C",
 	"replay-user-messages": "C", "debug": "C", "debug-file": "C", "bare": "C",
 	"resume-session-at": "E", "resume-drops-turn": "E", "rewind-files": "E",
 	"settings": "D", "setting-sources": "D", "include-hook-events": "D",
@@ -234,6 +259,10 @@ func (f *flags) options() (turnwright.Options, error) {
 		AllowedTools: rules(f.allowed), DisallowedTools: rules(f.disallowed),
 		AddDirs:                         f.addDirs,
 		AllowDangerouslySkipPermissions: f.skip || f.allowSkip || f.mode == string(turnwright.ModeBypassPermissions),
+	}
+	o.Continue, o.ForkSession = f.cont, f.fork
+	if f.resume != nil {
+		o.Resume = *f.resume
 	}
 	if f.skip {
 		o.PermissionMode = turnwright.ModeBypassPermissions

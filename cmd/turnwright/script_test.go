@@ -208,12 +208,12 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 			ts.Fatalf("the model was asked %d times, not %d", n, want)
 		}
 	},
-	// asked user|prompt|system|model|tools TEXT: expects a part of the last
+	// asked user|prompt|system|model|messages|tools TEXT: expects a part of the last
 	// request to be TEXT: prompt is the system prompt as a whole, with system it
 	// contains TEXT. \n stands for a line break.
 	"asked": func(ts *testscript.TestScript, neg bool, args []string) {
 		if len(args) != 2 {
-			ts.Fatalf("usage: [!] asked user|prompt|system|model|tools TEXT")
+			ts.Fatalf("usage: [!] asked user|prompt|system|model|messages|tools TEXT")
 		}
 		r := server(ts).Last()
 		if r == nil {
@@ -231,6 +231,16 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 			ok = strings.Contains(got, want)
 		case "model":
 			got = r.Model()
+		case "messages": // the texts of all user messages
+			var texts []string
+			for _, m := range r.Messages() {
+				for _, b := range m.Content {
+					if m.Role == "user" && b.Type == "text" {
+						texts = append(texts, b.Text)
+					}
+				}
+			}
+			got = strings.Join(texts, " ")
 		case "tools":
 			got = strings.Join(r.ToolNames(), " ")
 		default:
