@@ -76,7 +76,7 @@ func (o *Options) build() (cfg engine.Config, err error) {
 	if err = o.buildStore(&cfg, getenv); err != nil {
 		return cfg, err
 	}
-	cfg.Version = Version()
+	cfg.Version, cfg.Title = Version(), displayTitle(o.Title)
 	cfg.Partial = o.IncludePartialMessages
 	cfg.Strict = o.Durability == Strict
 	cfg.Sync = engine.SyncPolicy(o.Sync)

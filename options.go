@@ -85,6 +85,10 @@ type Options struct {
 	// or Continue finds, and leaves that unchanged (O-60, S-56). Its id is
 	// SessionID, or a random one.
 	ForkSession bool
+	// Title is the display title of the session, at most 200 characters, by
+	// which it can be resumed; a title that it has already wins (O-17, S-47).
+	// Control characters in it become blanks (S-82).
+	Title string
 	// NoSessionPersistence keeps nothing, neither on disk nor in Store (O-64).
 	NoSessionPersistence bool
 	// Store is where sessions are kept; nil: files in the configuration home
@@ -129,7 +133,6 @@ type Options struct {
 	// The options below are not built yet. Setting one is an *OptionError that
 	// names the letter of docs/roadmap.md which brings it.
 
-	Title                    string             `later:"C"`     // O-17
 	TaskBudget               *int               `later:"H"`     // O-24
 	FallbackModels           []string           `later:"H"`     // O-26
 	Effort                   string             `later:"H"`     // O-27

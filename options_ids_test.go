@@ -175,9 +175,9 @@ func TestOptionErrors(t *testing.T) {
 		t.Errorf("an id that exists: %v", err)
 	}
 	o.SessionID = ""
-	o.Title = "x"
+	o.Effort = "low"
 	var bad *turnwright.OptionError
-	if _, err := turnwright.NewSession(t.Context(), o); !errors.As(err, &bad) || bad.Option != "Title" || bad.Letter != "C" {
+	if _, err := turnwright.NewSession(t.Context(), o); !errors.As(err, &bad) || bad.Option != "Effort" || bad.Letter != "H" {
 		t.Errorf("an option to come: %+v", bad)
 	}
 	// A run that fails is told from one that could not start.

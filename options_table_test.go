@@ -281,6 +281,15 @@ func TestOptionTable(t *testing.T) {
 			refused(t, "SessionID", "../x", func(o *turnwright.Options) { o.SessionID = "../x" })
 			refused(t, "SessionID", "exists", use)
 		},
+		"Title": func(t *testing.T) {
+			conform.Covers(t, "O-17")
+			srv := agenttest.NewServer(t, agenttest.Text("hi"))
+			o := onDisk(t, srv)
+			o.Title = "a title"
+			if s := ends(t, o, query(t, "go", o).result.SessionID); s.Title != "a title" {
+				t.Errorf("%+v", s)
+			}
+		},
 		"Resume": func(t *testing.T) {
 			conform.Covers(t, "O-59", "S-35")
 			resumed(t, func(o *turnwright.Options, id string) { o.Resume = id }, true)

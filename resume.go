@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/turnwright/turnwright/internal/engine"
 	"github.com/turnwright/turnwright/internal/journal"
@@ -173,4 +175,21 @@ func sameDir(written, dir string) bool {
 		written = real
 	}
 	return filepath.Clean(written) == filepath.Clean(dir)
+}
+
+// titleLength is how many characters a title may have (S-82).
+const titleLength = 200
+
+// displayTitle makes a title fit to be shown (S-82).
+func displayTitle(title string) string {
+	title = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.C, r) {
+			return ' '
+		}
+		return r
+	}, title))
+	if utf8.RuneCountInString(title) > titleLength {
+		title = strings.TrimSpace(string([]rune(title)[:titleLength]))
+	}
+	return title
 }

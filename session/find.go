@@ -31,6 +31,15 @@ type Finder interface {
 	List(ctx context.Context, dir string) ([]Info, error)
 	// Read yields a session's lines as Journal.Load does.
 	Read(ctx context.Context, s Info) iter.Seq2[[]byte, error]
+	// Ends returns the first and the last n bytes of a session, for Summarize.
+	Ends(ctx context.Context, s Info, n int) (head, tail []byte, err error)
+}
+
+// Tailer is implemented by journals that can read their end alone: what others
+// appended there, such as a title, is then kept (K-345).
+type Tailer interface {
+	// Tail returns the last n bytes, or all when there are fewer.
+	Tail(ctx context.Context, n int) ([]byte, error)
 }
 
 // Newest sorts sessions by the time of their last change, the last changed

@@ -130,6 +130,18 @@ func (m *Memory) Read(ctx context.Context, info Info) iter.Seq2[[]byte, error] {
 	}
 }
 
+// Ends returns a session's beginning and end; see Finder.
+func (m *Memory) Ends(_ context.Context, info Info, n int) (head, tail []byte, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.sessions[memKey{info.Project, info.ID}]
+	if s == nil || len(s.lines) == 0 {
+		return nil, nil, ErrNotFound
+	}
+	all := append(bytes.Join(s.lines, []byte("\n")), '\n')
+	return bytes.Clone(all[:min(n, len(all))]), bytes.Clone(all[max(0, len(all)-n):]), nil
+}
+
 func (s *memSession) info(key memKey) Info {
 	i := Info{ID: key.id, Project: key.dir, Modified: s.changed}
 	for _, line := range s.lines {
@@ -307,6 +319,12 @@ func yieldLines(ctx context.Context, lines [][]byte, yield func([]byte, error) b
 		}
 	}
 	return true
+}
+
+// Tail returns the last bytes; see Tailer.
+func (j *memJournal) Tail(ctx context.Context, n int) ([]byte, error) {
+	_, tail, err := j.store.Ends(ctx, Info{ID: j.key.id, Project: j.key.dir}, n)
+	return tail, err
 }
 
 func (j *memJournal) PutBlob(ctx context.Context, name string, data []byte) (string, error) {

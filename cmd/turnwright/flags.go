@@ -41,6 +41,7 @@ type flags struct {
 	sessionID    string
 	resume       *string // nil: not given
 	cont         bool
+	name         string
 	fork         bool
 	noPersist    bool
 }
@@ -70,6 +71,7 @@ func (f *flags) set() *pflag.FlagSet {
 	fs.VarP(given{&f.resume}, "resume", "r", "go on with the session that has this id or title")
 	fs.Lookup("resume").NoOptDefVal = noValue
 	fs.BoolVarP(&f.cont, "continue", "c", false, "go on with the directory's newest session")
+	fs.StringVarP(&f.name, "name", "n", "", "title of the session, by which it can be resumed")
 	fs.BoolVar(&f.fork, "fork-session", false, "with --resume or --continue: a new session with a copy of the history")
 	fs.BoolVar(&f.noPersist, "no-session-persistence", false, "keep nothing on disk")
 	fs.BoolVarP(&f.version, "version", "v", false, "print the version")
@@ -239,7 +241,7 @@ func explain(err error) error {
 
 // laterFlags are flags of the contract whose feature is not built yet.
 var laterFlags = map[string]string{
-	"input-format": "C", "name": "C", "n": "C",
+	"input-format":         "C",
 	"replay-user-messages": "C", "debug": "C", "debug-file": "C", "bare": "C",
 	"resume-session-at": "E", "resume-drops-turn": "E", "rewind-files": "E",
 	"settings": "D", "setting-sources": "D", "include-hook-events": "D",
@@ -260,7 +262,7 @@ func (f *flags) options() (turnwright.Options, error) {
 		AddDirs:                         f.addDirs,
 		AllowDangerouslySkipPermissions: f.skip || f.allowSkip || f.mode == string(turnwright.ModeBypassPermissions),
 	}
-	o.Continue, o.ForkSession = f.cont, f.fork
+	o.Continue, o.ForkSession, o.Title = f.cont, f.fork, f.name
 	if f.resume != nil {
 		o.Resume = *f.resume
 	}
@@ -319,7 +321,7 @@ func rules(lists []string) []string {
 func usage() string {
 	f := &flags{}
 	var b strings.Builder
-	b.WriteString("Usage: turnwright [flags] -p PROMPT\n       turnwright demo [--max-turns N] [--max-budget-usd X] [--keep]\n\nFlags:\n")
+	b.WriteString("Usage: turnwright [flags] -p PROMPT\n       turnwright sessions [--all] [--json]\n       turnwright demo [--max-turns N] [--max-budget-usd X] [--keep]\n\nFlags:\n")
 	b.WriteString(f.set().FlagUsages())
 	return b.String()
 }

@@ -1,6 +1,7 @@
 // Command turnwright runs agents from the command line.
 //
 //	turnwright -p PROMPT     run one prompt
+//	turnwright sessions      list the sessions of the directory
 //	turnwright demo          the reference scenario, without key and network
 //
 // See docs/contract/cli.md.
@@ -25,8 +26,13 @@ func main() {
 
 // run is main without the process. It returns the exit code.
 func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
-	if len(args) > 0 && args[0] == "demo" {
-		return runDemo(args[1:], stdout, stderr)
+	if len(args) > 0 {
+		switch args[0] {
+		case "demo":
+			return runDemo(args[1:], stdout, stderr)
+		case "sessions":
+			return runSessions(args[1:], stdout, stderr)
+		}
 	}
 	f, err := parse(args)
 	switch {

@@ -40,6 +40,7 @@ type Config struct {
 	Ask          func(context.Context, AskRequest) (AskAnswer, error) // nil: nobody can be asked
 
 	Resume     *Resume       // nil: a new session
+	Title      string        // of a session that has none (S-47)
 	Store      session.Store // nil: nothing is kept
 	Sync       SyncPolicy
 	Strict     bool // Durability: Strict (decision 51)

@@ -27,6 +27,7 @@ type journalWriter struct {
 	store  session.Store
 	open   session.Journal
 	exists bool // something was written
+	about  metadata
 	warned bool // one warning until a write succeeds again (S-24)
 }
 
@@ -57,20 +58,35 @@ func (w *journalWriter) write(ctx context.Context, entries []loop.Entry, sync bo
 }
 
 func (w *journalWriter) writeOnce(ctx context.Context, entries []loop.Entry, sync bool) error {
-	last := w.enc.Last
-	lines := make([][]byte, 0, len(entries))
+	last, about := w.enc.Last, w.about
+	takeBack := func() { w.enc.Last, w.about = last, about } // the chain goes on where it really ends
+	lines := make([][]byte, 0, len(entries)+1)
+	size, ended := int64(0), false
 	for _, e := range entries {
 		line, err := w.enc.Encode(e)
 		if err != nil {
-			w.enc.Last = last
+			takeBack()
 			return err
 		}
 		lines = append(lines, line)
+		size += int64(len(line)) + 1
+		for _, more := range w.about.lines(w, e) {
+			lines = append(lines, more)
+			size += int64(len(more)) + 1
+		}
+		ended = ended || e.Kind == loop.KindTurn && e.Turn.Result != nil
 	}
+	if ended {
+		if more := w.about.again(ctx, w, size); more != nil {
+			lines = append(lines, more...)
+			size, w.about.since = 0, 0
+		}
+	}
+	w.about.since += size
 	err := w.append(ctx, lines, sync)
 	var notDurable *session.SyncError
 	if err != nil && !errors.As(err, &notDurable) {
-		w.enc.Last = last // the chain goes on where it really ends
+		takeBack()
 	}
 	return err
 }

@@ -27,6 +27,7 @@ func (s *Session) resume(r *Resume) {
 		entries = s.copyOf(r)
 		s.held = slices.Clone(entries)
 	} else {
+		s.jour.about.resumed(r.Transcript)
 		s.jour.open, s.jour.exists, s.jour.enc.Last = r.Journal, true, r.Transcript.Last
 	}
 	s.machine = loop.Fold(s.cfg.Loop, slices.Values(entries))

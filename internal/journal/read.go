@@ -20,9 +20,13 @@ type Transcript struct {
 	Last    string // uuid of the chain's end, the parent of what comes next; "" for none
 	Skipped int    // lines that could not be read
 
-	Title string    // the last custom-title, else the last ai-title
-	CWD   string    // of the first chain line
-	Time  time.Time // of the last chain line that has one
+	Title      string // the last custom-title
+	Tag        string // the last tag
+	LastPrompt string // the last last-prompt
+	Behind     int64  // bytes behind the first of these lines that holds; all where there is none
+
+	CWD  string    // of the first chain line
+	Time time.Time // of the last chain line that has one
 }
 
 // node is a chain line's place in the chain.
@@ -47,7 +51,8 @@ type linkLine struct {
 	CWD         string  `json:"cwd"`
 	Timestamp   string  `json:"timestamp"`
 	CustomTitle string  `json:"customTitle"`
-	AITitle     string  `json:"aiTitle"`
+	Tag         string  `json:"tag"`
+	LastPrompt  string  `json:"lastPrompt"`
 }
 
 // reader collects a transcript.
@@ -56,15 +61,17 @@ type reader struct {
 	entries []loop.Entry
 	nodes   []node
 	byUUID  map[string]int
-	aiTitle string
-	bad     int // nodes before the last line that could not be read; -1: there was none
+	size    int64
+	about   map[string]int64 // where the last metadata line of a type ends
+	bad     int              // nodes before the last line that could not be read; -1: there was none
 }
 
 // Read reads a session's lines. A line that cannot be read is counted and left
 // out (S-21); any other error of lines, and ErrNewerFormat, is returned.
 func Read(lines iter.Seq2[[]byte, error]) (*Transcript, error) {
-	r := &reader{byUUID: map[string]int{}, bad: -1}
+	r := &reader{byUUID: map[string]int{}, about: map[string]int64{}, bad: -1}
 	for line, err := range lines {
+		r.size += int64(len(line)) + 1
 		var unreadable *session.LineError
 		switch {
 		case errors.As(err, &unreadable):
@@ -77,8 +84,13 @@ func Read(lines iter.Seq2[[]byte, error]) (*Transcript, error) {
 			}
 		}
 	}
-	if r.t.Title == "" {
-		r.t.Title = r.aiTitle
+	r.t.Behind = r.size
+	first := r.size
+	for _, at := range r.about {
+		first = min(first, at)
+	}
+	if len(r.about) > 0 {
+		r.t.Behind = r.size - first
 	}
 	r.follow()
 	return &r.t, nil
@@ -96,9 +108,14 @@ func (r *reader) line(line []byte) error {
 	switch l.Type {
 	case "custom-title":
 		r.t.Title = l.CustomTitle
-		return nil
-	case "ai-title":
-		r.aiTitle = l.AITitle
+	case "tag":
+		r.t.Tag = l.Tag
+	case "last-prompt":
+		r.t.LastPrompt = l.LastPrompt
+	}
+	switch l.Type {
+	case "custom-title", "tag", "last-prompt":
+		r.about[l.Type] = r.size
 		return nil
 	}
 	e, ok, err := Decode(line)

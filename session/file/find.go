@@ -16,7 +16,10 @@ import (
 	"github.com/turnwright/turnwright/session"
 )
 
-var _ session.Finder = (*Store)(nil)
+var (
+	_ session.Finder = (*Store)(nil)
+	_ session.Tailer = (*journal)(nil)
+)
 
 // Find looks a session up; see session.Finder.
 func (s *Store) Find(ctx context.Context, id, dir string) (session.Info, error) {
@@ -87,25 +90,61 @@ func (s *Store) List(ctx context.Context, dir string) ([]session.Info, error) {
 // each part, so that a reader that takes its time holds nothing.
 func (s *Store) Read(ctx context.Context, info session.Info) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		path := s.transcript(info.Project, info.ID)
 		readLines(ctx, info.Size, func(buf []byte, off int64) (int, bool, error) {
-			files.take()
-			defer files.give()
-			f, err := s.fs.OpenFile(path, os.O_RDONLY, 0)
-			if errors.Is(err, fs.ErrNotExist) {
-				return 0, true, session.ErrNotFound
-			}
-			if err != nil {
-				return 0, true, ioError("open", path, err)
-			}
-			defer f.Close() //nolint:errcheck // nothing was written
-			n, err := f.ReadAt(buf, off)
-			if errors.Is(err, io.EOF) {
-				return n, true, nil
-			}
-			return n, false, ioError("read", path, err)
+			n, err := s.readAt(info, buf, off)
+			return n, errors.Is(err, io.EOF), notEOF(err)
 		}, yield)
 	}
+}
+
+// Ends returns a session's beginning and end; see session.Finder.
+func (s *Store) Ends(_ context.Context, info session.Info, n int) (head, tail []byte, err error) {
+	head = make([]byte, n)
+	got, err := s.readAt(info, head, 0)
+	head = head[:got]
+	if err = notEOF(err); err != nil || info.Size <= int64(n) {
+		return head, head, err
+	}
+	tail = make([]byte, n)
+	got, err = s.readAt(info, tail, info.Size-int64(n))
+	return head, tail[:got], notEOF(err)
+}
+
+// Tail returns the last bytes; see session.Tailer.
+func (j *journal) Tail(_ context.Context, n int) ([]byte, error) {
+	info, err := j.store.info(j.project, j.id)
+	if err != nil {
+		return nil, err
+	}
+	tail := make([]byte, min(int64(n), info.Size))
+	got, err := j.store.readAt(info, tail, info.Size-int64(len(tail)))
+	return tail[:got], notEOF(err)
+}
+
+func (s *Store) readAt(info session.Info, buf []byte, off int64) (int, error) {
+	path := s.transcript(info.Project, info.ID)
+	files.take()
+	defer files.give()
+	f, err := s.fs.OpenFile(path, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, session.ErrNotFound
+	}
+	if err != nil {
+		return 0, ioError("open", path, err)
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	n, err := f.ReadAt(buf, off)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = ioError("read", path, err)
+	}
+	return n, err
+}
+
+func notEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 func (s *Store) info(project, id string) (session.Info, error) {

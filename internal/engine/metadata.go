@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/turnwright/turnwright/internal/journal"
+	"github.com/turnwright/turnwright/internal/loop"
+	"github.com/turnwright/turnwright/message"
+	"github.com/turnwright/turnwright/session"
+)
+
+// metadata are the lines that listings of the clients look for: they read the
+// last 64 KiB of a session and no more (K-340 to K-345).
+type metadata struct {
+	title, tag, prompt string
+	since              int64 // bytes that were appended since all of them were written
+	named              bool  // the title of the options was written, or is not wanted
+}
+
+const (
+	// metadataReach is after how many bytes they are written again at the end
+	// of a turn: well before the 64 KiB that a listing reads.
+	metadataReach = 48 << 10
+	lastPromptLen = 1000 // K-323
+)
+
+// lines returns what is to be written behind the entry.
+func (m *metadata) lines(w *journalWriter, e loop.Entry) (out [][]byte) {
+	if !m.named && e.Kind == loop.KindInput {
+		m.named = true
+		if m.title == "" && w.cfg.Title != "" {
+			m.title = w.cfg.Title
+			out = append(out, w.meta("custom-title", "customTitle", m.title))
+		}
+	}
+	if e.Kind == loop.KindUser && isPrompt(e.User) {
+		if text := cut(strings.TrimSpace(e.User.Content.Text()), lastPromptLen); text != "" {
+			m.prompt = text
+			out = append(out, w.meta("last-prompt", "lastPrompt", text))
+		}
+	}
+	return out
+}
+
+// again returns all of them when a turn has ended and they are too far from
+// the end. What somebody else wrote meanwhile holds (K-345).
+func (m *metadata) again(ctx context.Context, w *journalWriter, size int64) (out [][]byte) {
+	if m.since+size < metadataReach {
+		return nil
+	}
+	if t, ok := w.open.(session.Tailer); ok {
+		if tail, err := t.Tail(ctx, session.SummaryBytes); err == nil {
+			m.refresh(tail)
+		}
+	}
+	for _, l := range []struct{ typ, key, value string }{
+		{"custom-title", "customTitle", m.title}, {"tag", "tag", m.tag}, {"last-prompt", "lastPrompt", m.prompt},
+	} {
+		if l.value != "" {
+			out = append(out, w.meta(l.typ, l.key, l.value))
+		}
+	}
+	return out
+}
+
+// refresh takes over title and tag from the end of the session. A line that is
+// cut off at the beginning does not parse.
+func (m *metadata) refresh(tail []byte) {
+	for line := range strings.Lines(string(tail)) {
+		var l struct {
+			Type        string  `json:"type"`
+			CustomTitle *string `json:"customTitle"`
+			Tag         *string `json:"tag"`
+		}
+		if json.Unmarshal([]byte(line), &l) != nil {
+			continue
+		}
+		switch {
+		case l.Type == "custom-title" && l.CustomTitle != nil:
+			m.title = *l.CustomTitle
+		case l.Type == "tag" && l.Tag != nil:
+			m.tag = *l.Tag
+		}
+	}
+}
+
+// resumed takes over what the session's lines say.
+func (m *metadata) resumed(t *journal.Transcript) {
+	m.title, m.tag, m.prompt, m.since = t.Title, t.Tag, t.LastPrompt, t.Behind
+}
+
+// isPrompt reports a message that somebody sent.
+func isPrompt(u *loop.UserEntry) bool {
+	return u.ToolUseID == "" && !u.Meta && !u.Summary && !u.Synthetic && u.CopiedFrom == ""
+}
+
+// meta encodes a metadata line. Its type comes first, without blanks (K-303).
+func (w *journalWriter) meta(typ, key, value string) []byte {
+	raw, err := message.Encode(value)
+	if err != nil {
+		raw = []byte(`""`)
+	}
+	b := append([]byte(`{"type":"`+typ+`","`+key+`":`), raw...)
+	return append(b, `,"sessionId":"`+w.enc.SessionID+`"}`...)
+}
+
+func cut(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n])
+}
