@@ -181,18 +181,15 @@ func (r *reader) follow() {
 		// What is before a root that is no boundary is not read by anybody.
 		branched = branched || slices.ContainsFunc(r.nodes[:root], func(n node) bool { return !n.aside && n.entry >= 0 })
 	}
-	if !branched {
-		r.t.Entries = r.entries
-		return
-	}
-	keep := make([]bool, len(r.entries))
+	drop := make([]bool, len(r.entries))
 	for i, n := range r.nodes {
-		if on[i] && n.entry >= 0 {
-			keep[n.entry] = true
+		if n.entry >= 0 && !on[i] && (branched || n.aside) {
+			drop[n.entry] = true
 		}
 	}
 	for i, e := range r.entries {
-		if keep[i] || e.Kind == loop.KindOpen || e.Kind == loop.KindState {
+		own := !e.Chain() && e.Kind != loop.KindOpen && e.Kind != loop.KindState
+		if !drop[i] && !(branched && own) {
 			r.t.Entries = append(r.t.Entries, e)
 		}
 	}
