@@ -234,6 +234,10 @@ func (s *Session) Interrupt(ctx context.Context, opts ...InterruptOption) (Recei
 	return Receipt{Running: rep.Running, StillQueued: rep.StillQueued, Cancelled: rep.Cancelled}, nil
 }
 
+// CostUSD is the estimated cost of the session so far in US dollars, running
+// responses not counted (L-221). After a resume it starts from zero (S-43).
+func (s *Session) CostUSD() float64 { return s.cfg.Ledger.Total().USD }
+
 // SetModel changes the model from the next model call on (L-114). "" and
 // "default" are the model that the session started with (O-113).
 func (s *Session) SetModel(ctx context.Context, name string) error {

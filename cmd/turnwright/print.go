@@ -46,7 +46,12 @@ func runPrint(f *flags, stdin *os.File, stdout, stderr io.Writer) int {
 		func() { ending.Store(true); _ = s.Close() },
 	)
 	defer stop()
-	res, err := printRun(s, prompt, f.output, stdout, &ending)
+	var seen *live
+	if f.output == "text" {
+		seen = newLive(stderr, s.CostUSD)
+	}
+	res, err := printRun(s, prompt, f.output, stdout, seen, &ending)
+	seen.clear()
 	if ending.Load() {
 		select {} // the signal's handler ends the process
 	}
@@ -63,6 +68,7 @@ func runPrint(f *flags, stdin *os.File, stdout, stderr io.Writer) int {
 	}
 	if f.output == "text" {
 		printText(res, stdout, stderr)
+		seen.summary(res)
 	}
 	if res.IsError {
 		return 1
@@ -75,7 +81,7 @@ var errReaderGone = errors.New("the reader of the output is gone")
 
 // printRun sends the prompt and prints the stream, or in json format its last
 // result.
-func printRun(s *turnwright.Session, prompt, format string, stdout io.Writer, ending *atomic.Bool) (res *turnwright.ResultMessage, err error) {
+func printRun(s *turnwright.Session, prompt, format string, stdout io.Writer, seen *live, ending *atomic.Bool) (res *turnwright.ResultMessage, err error) {
 	ctx := context.Background()
 	if _, err := s.Send(ctx, turnwright.Input{Text: prompt}); err != nil {
 		return nil, err
@@ -88,6 +94,7 @@ func printRun(s *turnwright.Session, prompt, format string, stdout io.Writer, en
 		if ending.Load() {
 			return nil, nil
 		}
+		seen.show(m)
 		r, isResult := m.(*turnwright.ResultMessage)
 		if isResult {
 			res = r

@@ -118,13 +118,21 @@ func Why(r *turnwright.ResultMessage) string {
 		case r.IsError:
 			return "the answer was cut off by the model's output limit or context window."
 		}
-		return fmt.Sprintf("the model answered without asking for a tool, after %d tool turns.", r.ToolTurns)
+		return "the model answered without asking for a tool, after " + Turns(r.ToolTurns) + "."
 	case turnwright.ErrorMaxTurns:
 		return fmt.Sprintf("the cap of tool turns was reached: %d had run and the model asked for one more, which was not executed.", r.ToolTurns)
 	case turnwright.ErrorMaxBudgetUSD:
-		return fmt.Sprintf("the budget was reached after %d tool turns.", r.ToolTurns)
+		return "the budget was reached after " + Turns(r.ToolTurns) + "."
 	case turnwright.ErrorMaxStructuredOutputRetries:
 		return "the model gave no output that fits the schema."
 	}
 	return fmt.Sprintf("the run failed (%s): %s", r.TerminalReason, strings.Join(r.Errors, "; "))
+}
+
+// Turns counts tool turns in words.
+func Turns(n int) string {
+	if n == 1 {
+		return "1 tool turn"
+	}
+	return fmt.Sprintf("%d tool turns", n)
 }
