@@ -81,8 +81,34 @@ func (o *Options) build() (cfg engine.Config, err error) {
 	cfg.Strict = o.Durability == Strict
 	cfg.Sync = engine.SyncPolicy(o.Sync)
 	cfg.QueueBytes = o.QueueBytes
+	if err = o.buildDebug(&cfg, getenv); err != nil {
+		return cfg, err
+	}
 	cfg.Ledger = budget.New(o.MaxBudgetUSD, budget.Observed)
 	return cfg, nil
+}
+
+// buildDebug opens the debug log, to which warnings go as well.
+func (o *Options) buildDebug(cfg *engine.Config, getenv func(string) string) error {
+	home := ""
+	if o.Debug && o.DebugFile == "" || o.DebugFilter != "" {
+		st, err := file.New(file.Config{Getenv: getenv})
+		if err != nil {
+			return &OptionError{Option: "Debug", Reason: err.Error(), Err: err}
+		}
+		home = st.Dir()
+	}
+	d, err := o.openDebug(home, cfg.Loop.SessionID)
+	if err != nil || d == nil {
+		return err
+	}
+	warn := cfg.Warn
+	cfg.Warn = func(line string) {
+		d.log("warning", line)
+		warn(line)
+	}
+	cfg.Debug, cfg.DebugClose = d.log, d.Close
+	return nil
 }
 
 // warn returns a sink for diagnostics. The callback runs on a goroutine of its
@@ -301,8 +327,15 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string) err
 	if err != nil {
 		return err
 	}
-	if err := checkBash(getenv); err != nil {
-		return err
+	var tools []tool.Tool
+	wanted := o.Tools
+	if wanted == nil && (o.Bare || truthy(getenv("CLAUDE_CODE_SIMPLE"))) {
+		wanted = []string{"Bash", "Read", "Edit", "Write"} // T-13
+	}
+	for _, t := range builtins() {
+		if wanted == nil || slices.Contains(wanted, t.Spec().Name) {
+			tools = append(tools, t)
+		}
 	}
 	if cfg.Dirs, err = o.addDirs(cfg.Dir); err != nil {
 		return err

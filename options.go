@@ -115,6 +115,22 @@ type Options struct {
 	// Stderr gets diagnostic lines (O-84); nil: they are dropped.
 	Stderr func(line string)
 
+	// Debug writes a log of what the session does to debug/<session id>.txt in
+	// the configuration home; DebugFile names another file and switches it on
+	// as well (O-85). It holds prompts, tool inputs and results. DebugFilter
+	// limits it to categories ("api,tool") or leaves some out ("!stream"): api,
+	// tool, stream, warning.
+	Debug       bool
+	DebugFile   string
+	DebugFilter string
+
+	// Bare leaves out everything that a machine adds to a run: hooks, skills,
+	// commands, agents, plugins, MCP servers and memory files that are found
+	// and not given, and of the built-in tools all but Bash, Read, Edit and
+	// Write, unless Tools names others (O-90, T-12, T-13). CLAUDE_CODE_SIMPLE=1
+	// does the same.
+	Bare bool
+
 	// IncludePartialMessages adds the model's streaming events (O-92).
 	IncludePartialMessages bool
 	// Steer hands messages that are sent during a turn to the model together
@@ -162,11 +178,8 @@ type Options struct {
 	Plugins                  []string           `later:"J"`     // O-81
 	OnElicitation            any                `later:"F"`     // O-82
 	User                     string             `later:"G"`     // O-83
-	Debug                    bool               `later:"C"`     // O-85
-	DebugFile                string             `later:"C"`     // O-85
 	MaxBufferSize            int                `later:"C"`     // O-86
 	ExtraArgs                map[string]*string `later:"G"`     // O-87
-	Bare                     bool               `later:"C"`     // O-90
 	IncludeHookEvents        bool               `later:"D"`     // O-93
 	ForwardSubagentText      bool               `later:"I"`     // O-94
 	AgentProgressSummaries   bool               `later:"I"`     // O-95

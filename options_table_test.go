@@ -290,6 +290,23 @@ func TestOptionTable(t *testing.T) {
 				t.Errorf("%+v", s)
 			}
 		},
+		"Debug": func(t *testing.T) { debugged(t, func(o *turnwright.Options) { o.Debug = true }, "api", "stream") },
+		"DebugFile": func(t *testing.T) {
+			debugged(t, func(o *turnwright.Options) { o.DebugFile = filepath.Join(o.Env["CLAUDE_CONFIG_DIR"], "debug", "x.txt") }, "api", "stream")
+		},
+		"DebugFilter": func(t *testing.T) { debugged(t, func(o *turnwright.Options) { o.DebugFilter = "api" }, "api") },
+		"Bare": func(t *testing.T) {
+			conform.Covers(t, "O-90", "T-13")
+			r := request(t, func(o *turnwright.Options) { o.Bare = true })
+			for _, name := range r.ToolNames() {
+				if !slices.Contains([]string{"Bash", "Read", "Edit", "Write"}, name) {
+					t.Errorf("%s is offered", name)
+				}
+			}
+			if len(r.ToolNames()) < 3 {
+				t.Errorf("offered: %q", r.ToolNames())
+			}
+		},
 		"Resume": func(t *testing.T) {
 			conform.Covers(t, "O-59", "S-35")
 			resumed(t, func(o *turnwright.Options, id string) { o.Resume = id }, true)

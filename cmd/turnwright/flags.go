@@ -44,6 +44,9 @@ type flags struct {
 	name         string
 	fork         bool
 	noPersist    bool
+	debug        *string // nil: not given
+	debugFile    string
+	bare         bool
 }
 
 func (f *flags) set() *pflag.FlagSet {
@@ -74,6 +77,10 @@ func (f *flags) set() *pflag.FlagSet {
 	fs.StringVarP(&f.name, "name", "n", "", "title of the session, by which it can be resumed")
 	fs.BoolVar(&f.fork, "fork-session", false, "with --resume or --continue: a new session with a copy of the history")
 	fs.BoolVar(&f.noPersist, "no-session-persistence", false, "keep nothing on disk")
+	fs.BoolVar(&f.bare, "bare", false, "leave out everything that this machine would add; tools: Bash, Read, Edit, Write")
+	fs.Var(given{&f.debug}, "debug", "write a debug log; --debug=a,b or --debug=!a limits it to categories")
+	fs.Lookup("debug").NoOptDefVal = noFilter
+	fs.StringVar(&f.debugFile, "debug-file", "", "write the debug log to this file")
 	fs.BoolVarP(&f.version, "version", "v", false, "print the version")
 	fs.BoolVarP(&f.help, "help", "h", false, "print this help")
 	fs.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
@@ -97,6 +104,9 @@ func (f *flags) limits(fs *pflag.FlagSet) {
 
 // noValue stands for the value of a flag that was given without one.
 const noValue = "\x00"
+
+// noFilter is the same for --debug, which takes a value only behind "=".
+const noFilter = "\x00\x00"
 
 // given is the value of a flag that may be left out.
 type given struct{ to **string }
@@ -208,9 +218,7 @@ func joinLists(fs *pflag.FlagSet, args []string) []string {
 var flagOf = map[string]string{
 	"MaxTurns": "--max-turns", "MaxBudgetUSD": "--max-budget-usd", "Model": "--model", "SessionID": "--session-id",
 	"PermissionMode": "--permission-mode", "AllowedTools": "--allowedTools", "DisallowedTools": "--disallowedTools",
-	"AddDirs":           "--add-dir",
-	"SystemPrompt.File": "--system-prompt-file",
-	"Resume":            "--resume",
+	"SystemPrompt.File": "--system-prompt-file", "Resume": "--resume", "DebugFile": "--debug-file",
 }
 
 // named turns the error of an option into one that names its flag (K-30).
@@ -242,7 +250,7 @@ func explain(err error) error {
 // laterFlags are flags of the contract whose feature is not built yet.
 var laterFlags = map[string]string{
 	"input-format":         "C",
-	"replay-user-messages": "C", "debug": "C", "debug-file": "C", "bare": "C",
+	"replay-user-messages": "C",
 	"resume-session-at": "E", "resume-drops-turn": "E", "rewind-files": "E",
 	"settings": "D", "setting-sources": "D", "include-hook-events": "D",
 	"mcp-config": "F", "strict-mcp-config": "F", "permission-prompt-tool": "F",
@@ -261,6 +269,13 @@ func (f *flags) options() (turnwright.Options, error) {
 		AllowedTools: rules(f.allowed), DisallowedTools: rules(f.disallowed),
 		AddDirs:                         f.addDirs,
 		AllowDangerouslySkipPermissions: f.skip || f.allowSkip || f.mode == string(turnwright.ModeBypassPermissions),
+	}
+	o.Bare, o.DebugFile = f.bare, f.debugFile
+	if f.debug != nil {
+		o.Debug = true
+		if *f.debug != noFilter {
+			o.DebugFilter = *f.debug
+		}
 	}
 	o.Continue, o.ForkSession, o.Title = f.cont, f.fork, f.name
 	if f.resume != nil {

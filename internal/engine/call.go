@@ -261,6 +261,10 @@ func (s *Session) await(ctx context.Context, eff loop.Effect, t tool.Tool, spec 
 		})
 	})
 	defer s.beats.remove(beat)
+	if s.cfg.Debug != nil {
+		s.cfg.Debug("tool", fmt.Sprintf("%s %s begins: %s", spec.Name, call.ID, call.Input))
+		defer func() { s.cfg.Debug("tool", fmt.Sprintf("%s %s ended after %v", spec.Name, call.ID, s.since(start))) }()
+	}
 	res, err := callSafely(ctx, t, spec, call)
 	if err != nil && ctx.Err() != nil {
 		return nil, interrupted(ctx, err)

@@ -46,10 +46,12 @@ type Config struct {
 	Strict     bool // Durability: Strict (decision 51)
 	GitBranch  string
 	Ledger     *budget.Ledger
-	Partial    bool                // stream events (O-92)
-	Init       func() message.Init // the facts that do not change in the session
-	Warn       func(string)        // diagnostics; nil: dropped
-	WaitWarn   func()              // waits until what was warned of has been told; nil: nothing to wait for
+	Partial    bool                        // stream events (O-92)
+	Init       func() message.Init         // the facts that do not change in the session
+	Warn       func(string)                // diagnostics; nil: dropped
+	Debug      func(category, text string) // the debug log; nil: none
+	DebugClose func() error
+	WaitWarn   func() // waits until what was warned of has been told; nil: nothing to wait for
 	Getenv     func(string) string
 	Environ    func() []string
 	QueueBytes int // bound of the output queue, 0: 8 MiB

@@ -103,8 +103,10 @@ func (s *Session) callModel(id string) func(context.Context) loop.Event {
 			attempt++
 			s.charge(hold, r.Model, sp, id+"/"+strconv.Itoa(attempt))
 		}
+		s.debugRequest(id, r)
 		resp, err := model.Call(ctx, s.cfg.Model, r, opts)
 		hold.Settle() // before the total is read
+		s.debugResponse(id, resp, err, start)
 		return s.outcome(id, r, resp, err, start)
 	}
 }

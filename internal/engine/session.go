@@ -310,7 +310,7 @@ func (s *Session) do(r loop.Ready) {
 		s.mu.Unlock()
 	}
 	for _, m := range r.Emit { // after the replies: a receipt precedes the result (M-111)
-		s.out.push(m)
+		s.push(m)
 	}
 	s.reconcile(r.Want)
 }
@@ -473,7 +473,11 @@ func (s *Session) Close() error {
 	_ = s.post(loop.Close{})
 	<-s.over
 	s.cancel()
-	return errors.Join(s.jour.close(), s.closeTools())
+	err := errors.Join(s.jour.close(), s.closeTools())
+	if s.cfg.DebugClose != nil {
+		err = errors.Join(err, s.cfg.DebugClose())
+	}
+	return err
 }
 
 func (s *Session) closeEach() (err error) {
@@ -487,6 +491,14 @@ func (s *Session) closeEach() (err error) {
 	return err
 }
 
+// push puts a message on the stream and into the debug log.
+func (s *Session) push(m message.Message) {
+	if s.cfg.Debug != nil {
+		s.debugMessage(m)
+	}
+	s.out.push(m)
+}
+
 // emit puts a driver's message on the stream: deltas, retries, denials.
 func (s *Session) emit(m message.Message) {
 	h := m.Head()
@@ -496,7 +508,7 @@ func (s *Session) emit(m message.Message) {
 	if h.SessionID == "" {
 		h.SessionID = s.cfg.Loop.SessionID
 	}
-	s.out.push(m)
+	s.push(m)
 }
 
 func (s *Session) journalFailed(err error) {
