@@ -71,14 +71,14 @@ func (f *flags) set() *pflag.FlagSet {
 	fs.StringVar(&f.appendSystem, "append-system-prompt", "", "add to the system prompt")
 	fs.StringVar(&f.appendFile, "append-system-prompt-file", "", "add this file to the system prompt")
 	fs.StringVar(&f.sessionID, "session-id", "", "id of the new session or of the fork, a UUID")
-	fs.VarP(given{&f.resume}, "resume", "r", "go on with the session that has this id or title")
+	fs.VarP(given{&f.resume, "string"}, "resume", "r", "go on with the session that has this id or title")
 	fs.Lookup("resume").NoOptDefVal = noValue
 	fs.BoolVarP(&f.cont, "continue", "c", false, "go on with the directory's newest session")
 	fs.StringVarP(&f.name, "name", "n", "", "title of the session, by which it can be resumed")
 	fs.BoolVar(&f.fork, "fork-session", false, "with --resume or --continue: a new session with a copy of the history")
 	fs.BoolVar(&f.noPersist, "no-session-persistence", false, "keep nothing on disk")
 	fs.BoolVar(&f.bare, "bare", false, "leave out everything that this machine would add; tools: Bash, Read, Edit, Write")
-	fs.Var(given{&f.debug}, "debug", "write a debug log; --debug=a,b or --debug=!a limits it to categories")
+	fs.Var(given{&f.debug, "string"}, "debug", "write a debug log; --debug=a,b or --debug=!a limits it to categories")
 	fs.Lookup("debug").NoOptDefVal = noFilter
 	fs.StringVar(&f.debugFile, "debug-file", "", "write the debug log to this file")
 	fs.BoolVarP(&f.version, "version", "v", false, "print the version")
@@ -98,8 +98,8 @@ func (f *flags) set() *pflag.FlagSet {
 // limits adds the flags of the two limits. Their values are checked later, as
 // text, so that an empty value is told from none.
 func (f *flags) limits(fs *pflag.FlagSet) {
-	fs.Var(given{&f.maxTurns}, "max-turns", "cap on tool turns; 0: no tools, just an answer")
-	fs.Var(given{&f.maxBudget}, "max-budget-usd", "stop when the estimated cost reaches this many dollars")
+	fs.Var(given{&f.maxTurns, "number"}, "max-turns", "cap on tool turns; 0: no tools, just an answer")
+	fs.Var(given{&f.maxBudget, "number"}, "max-budget-usd", "stop when the estimated cost reaches this many dollars")
 }
 
 // noValue stands for the value of a flag that was given without one.
@@ -109,10 +109,13 @@ const noValue = "\x00"
 const noFilter = "\x00\x00"
 
 // given is the value of a flag that may be left out.
-type given struct{ to **string }
+type given struct {
+	to  **string
+	typ string // of the value, for the help
+}
 
 func (g given) Set(s string) error { *g.to = &s; return nil }
-func (g given) Type() string       { return "number" }
+func (g given) Type() string       { return g.typ }
 func (g given) String() string {
 	if g.to == nil || *g.to == nil {
 		return ""
