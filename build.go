@@ -327,15 +327,8 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string) err
 	if err != nil {
 		return err
 	}
-	var tools []tool.Tool
-	wanted := o.Tools
-	if wanted == nil && (o.Bare || truthy(getenv("CLAUDE_CODE_SIMPLE"))) {
-		wanted = []string{"Bash", "Read", "Edit", "Write"} // T-13
-	}
-	for _, t := range builtins() {
-		if wanted == nil || slices.Contains(wanted, t.Spec().Name) {
-			tools = append(tools, t)
-		}
+	if err := checkBash(getenv); err != nil {
+		return err
 	}
 	if cfg.Dirs, err = o.addDirs(cfg.Dir); err != nil {
 		return err
@@ -385,10 +378,14 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string) err
 // tool has is told, since it may be a slip.
 func (o *Options) tools(warn func(string), getenv func(string) string) (tools []tool.Tool, err error) {
 	var known []string
+	wanted := o.Tools
+	if wanted == nil && (o.Bare || truthy(getenv("CLAUDE_CODE_SIMPLE"))) {
+		wanted = []string{"Bash", "Read", "Edit", "Write"} // T-13
+	}
 	for _, t := range builtins(getenv) {
 		name := t.Spec().Name
 		known = append(known, name)
-		if o.Tools == nil || slices.Contains(o.Tools, name) {
+		if wanted == nil || slices.Contains(wanted, name) {
 			tools = append(tools, t)
 		}
 	}

@@ -221,7 +221,10 @@ func joinLists(fs *pflag.FlagSet, args []string) []string {
 var flagOf = map[string]string{
 	"MaxTurns": "--max-turns", "MaxBudgetUSD": "--max-budget-usd", "Model": "--model", "SessionID": "--session-id",
 	"PermissionMode": "--permission-mode", "AllowedTools": "--allowedTools", "DisallowedTools": "--disallowedTools",
-	"SystemPrompt.File": "--system-prompt-file", "Resume": "--resume", "DebugFile": "--debug-file",
+	"AddDirs":           "--add-dir",
+	"SystemPrompt.File": "--system-prompt-file",
+	"Resume":            "--resume",
+	"DebugFile":         "--debug-file",
 }
 
 // named turns the error of an option into one that names its flag (K-30).
@@ -254,7 +257,7 @@ func explain(err error) error {
 var laterFlags = map[string]string{
 	"input-format":         "C",
 	"replay-user-messages": "C",
-	"resume-session-at": "E", "resume-drops-turn": "E", "rewind-files": "E",
+	"resume-session-at":    "E", "resume-drops-turn": "E", "rewind-files": "E",
 	"settings": "D", "setting-sources": "D", "include-hook-events": "D",
 	"mcp-config": "F", "strict-mcp-config": "F", "permission-prompt-tool": "F",
 	"session-mirror": "G", "fallback-model": "H", "effort": "H", "thinking": "H", "max-thinking-tokens": "H",
