@@ -76,6 +76,8 @@ func TestDocumentedCommands(t *testing.T) {
 		"go get github.com/turnwright/turnwright": namesModule,
 		".ci/campaign --rounds 20 --fuzztime 10m": knowsFlags,
 		`turnwright -p "What does this repository do?" --max-turns 10 --max-budget-usd 0.50`: runsCommand,
+		`turnwright -p "And which of them has no tests?" --continue`:                         goesOn,
+		"turnwright sessions": goesOn,
 	}
 	seen := map[string]bool{}
 	for _, p := range pages(t) {
@@ -157,6 +159,22 @@ func knowsFlags(t *testing.T, command string) {
 // runsCommand runs the command as it stands there, in a shell, with the command
 // built from this checkout and a scripted model behind it.
 func runsCommand(t *testing.T, command string) {
+	srv := agenttest.NewServer(t, agenttest.Script(
+		agenttest.Call("Read", `{"file_path":"README.md"}`),
+		agenttest.Text("It runs agents."),
+	))
+	if out := built(t, srv)(command); out != "It runs agents.\n" {
+		t.Errorf("got %q", out)
+	}
+	if res := srv.Last().LastToolResults(); len(res) != 1 || res[0].IsError {
+		t.Errorf("the tool: %+v", res)
+	}
+}
+
+// built builds the command and returns how to run it in a shell, with a home of
+// its own.
+func built(t *testing.T, srv *agenttest.Server) (run func(command string) string) {
+	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a Unix shell")
 	}
@@ -164,21 +182,34 @@ func runsCommand(t *testing.T, command string) {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "./cmd/turnwright").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	srv := agenttest.NewServer(t, agenttest.Script(
-		agenttest.Call("Read", `{"file_path":"README.md"}`),
-		agenttest.Text("It runs agents."),
-	))
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
-	cmd.Env = append(os.Environ(), "PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	env := append(os.Environ(), "PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	for k, v := range base(t, srv).Env {
-		cmd.Env = append(cmd.Env, k+"="+v)
+		env = append(env, k+"="+v)
 	}
-	out, err := cmd.CombinedOutput()
-	if err != nil || string(out) != "It runs agents.\n" {
-		t.Errorf("%v\n%s", err, out)
+	return func(command string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
+		cmd.Env = env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v", command, err)
+		}
+		return string(out)
 	}
-	if res := srv.Last().LastToolResults(); len(res) != 1 || res[0].IsError {
-		t.Errorf("the tool: %+v", res)
+}
+
+// goesOn runs a command of a session that exists.
+func goesOn(t *testing.T, command string) {
+	srv := agenttest.NewServer(t, agenttest.Forever(agenttest.Text("It has three packages.")))
+	run := built(t, srv)
+	run(`turnwright -p "What is here?"`)
+	out := run(command)
+	if strings.Contains(command, "--continue") {
+		if out != "It has three packages.\n" || srv.Last().FirstUserText() != "What is here?" {
+			t.Errorf("got %q, told %q", out, srv.Last().FirstUserText())
+		}
+	} else if !strings.HasSuffix(strings.TrimSpace(out), "What is here?") {
+		t.Errorf("got %q", out)
 	}
 }
 
