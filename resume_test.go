@@ -449,3 +449,48 @@ func resumed(t *testing.T, change func(o *turnwright.Options, id string), sameID
 		t.Errorf("%v, same id %v, %s", second.err, second.result.SessionID == first, said(srv.Last()))
 	}
 }
+
+// A process that ended between the writing of a file and the note of it leaves
+// a call whose outcome its tool can find out: the model is told that it was
+// made, and it is not made again.
+func TestResumeFindsOut(t *testing.T) {
+	conform.Covers(t, "S-44", "K-467")
+	srv := agenttest.NewServer(t, agenttest.Script(
+		agenttest.Call("Write", `{"file_path":"new.txt","content":"made once"}`), agenttest.Text("done"),
+	))
+	o := base(t, srv)
+	o.AllowedTools = []string{"Write"}
+	store := session.NewMemory()
+	// The write behind the call's permission is the one that tells its result.
+	for at := 2; ; at++ {
+		o.Store = &faultyStore{store, at}
+		query(t, "first", o)
+		if raw, err := os.ReadFile(filepath.Join(o.CWD, "new.txt")); err == nil {
+			if string(raw) != "made once" {
+				t.Fatalf("wrote %q", raw)
+			}
+			break
+		}
+		if at > 10 {
+			t.Fatal("the file is never written")
+		}
+		store = session.NewMemory()
+		srv = agenttest.NewServer(t, agenttest.Script(
+			agenttest.Call("Write", `{"file_path":"new.txt","content":"made once"}`), agenttest.Text("done"),
+		))
+		o.Env["ANTHROPIC_BASE_URL"] = srv.URL()
+	}
+	list, err := store.List(t.Context(), "")
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	again := agenttest.NewServer(t, agenttest.Text("I see."))
+	o.Env["ANTHROPIC_BASE_URL"], o.Store, o.Resume = again.URL(), store, list[0].ID
+	if r := query(t, "second", o); r.err != nil {
+		t.Fatal(r.err)
+	}
+	got := said(again.Last())
+	if strings.Contains(got, "outcome of this call is unknown") || !strings.Contains(got, "call:Write | result:") || !strings.Contains(got, "written") {
+		t.Errorf("the model is told %s", got)
+	}
+}

@@ -204,3 +204,38 @@ func TestTaskAtClose(t *testing.T) {
 		}
 	})
 }
+
+// TestBackgroundCommand runs a real command in the background: its end comes as
+// a user turn, in which its output can be fetched.
+func TestBackgroundCommand(t *testing.T) {
+	conform.Covers(t, "T-130", "T-138", "T-139", "T-142")
+	var task string
+	srv := agenttest.NewServer(t, agenttest.Respond(func(r *agenttest.Request) agenttest.Step {
+		text := r.UserText()
+		switch _, rest, ended := strings.Cut(text, "<task-id>"); {
+		case r.Turn() == 0:
+			return agenttest.Call("Bash", `{"command":"echo from behind","run_in_background":true}`)
+		case ended && task == "":
+			task, _, _ = strings.Cut(rest, "</task-id>")
+			return agenttest.Call("TaskOutput", `{"task_id":"`+task+`"}`)
+		case task != "":
+			return agenttest.Text(r.LastToolResults()[0].Text)
+		}
+		return agenttest.Text("It runs.")
+	}))
+	o := base(t, srv)
+	o.AllowedTools = []string{"Bash"}
+	out := query(t, "go", o)
+	results := out.results()
+	if out.err != nil || len(results) != 2 {
+		t.Fatalf("%s, %v", out.shape(), out.err)
+	}
+	if last := results[1]; last.Origin == nil || last.Origin.Kind != "task-notification" || !strings.Contains(*last.Result, "from behind") {
+		t.Errorf("the last result: %+v", last)
+	}
+	for _, m := range out.messages {
+		if n, ok := m.(*message.TaskNotification); ok && (n.Status != "completed" || n.TaskID != task) {
+			t.Errorf("task_notification %+v, want of %s", n, task)
+		}
+	}
+}

@@ -1,11 +1,14 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/turnwright/turnwright/internal/journal"
 	"github.com/turnwright/turnwright/internal/loop"
+	"github.com/turnwright/turnwright/permission"
 	"github.com/turnwright/turnwright/session"
 	"github.com/turnwright/turnwright/tool"
 )
@@ -73,9 +76,49 @@ func (s *Session) copyOf(r *Resume) (entries []loop.Entry) {
 // it is shown.
 func (s *Session) recover() {
 	s.recovering = false
-	r := s.machine.Recover(s.stamp(), loop.CloseOpen, nil)
+	r := s.machine.Recover(s.stamp(), loop.CloseOpen, s.findOut())
 	r.Emit = nil
 	s.do(r)
+}
+
+// recoverTime bounds what the tools take to find out what became of calls.
+const recoverTime = 5 * time.Second
+
+// findOut asks the tools what became of the calls that were running when the
+// process ended (design decision 15). Of the others it knows nothing.
+func (s *Session) findOut() map[string]loop.Known {
+	known := map[string]loop.Known{}
+	ctx, cancel := context.WithTimeout(s.base, recoverTime)
+	defer cancel()
+	for _, c := range s.machine.Calls() {
+		t, spec, ok := s.tools.Get(c.Name)
+		finder, can := t.(tool.Recoverer)
+		if c.Status != loop.Running || !ok || !can {
+			continue
+		}
+		input := s.callInput(c)
+		if final := s.machine.FinalInput(c.Key); final != nil {
+			input = final
+		}
+		call := &tool.Call{
+			ID: c.ID, Key: s.cfg.Loop.SessionID + "/" + c.Key, Name: c.Name, Input: input,
+			Env: s.env(permission.Mode(s.machine.Settings().Mode)),
+		}
+		found := false
+		f := s.finish(c.Key, spec, func() (res *tool.Result, err error) {
+			defer func() {
+				if recover() != nil {
+					found = false // as if it could not be told
+				}
+			}()
+			res, found = finder.Recover(ctx, call)
+			return res, nil
+		})
+		if found {
+			known[c.Key] = loop.Known{Content: f.Content, IsError: f.IsError, Structured: f.Structured}
+		}
+	}
+	return known
 }
 
 // Queued are the messages of a resumed session that run before new ones
