@@ -239,3 +239,36 @@ func TestBackgroundCommand(t *testing.T) {
 		}
 	}
 }
+
+// TestOutputsCanBeRead: a result that is too long is kept in a file, which the
+// model may read without approval although it lies elsewhere; other files there
+// it may not.
+func TestOutputsCanBeRead(t *testing.T) {
+	conform.Covers(t, "T-117", "T-58", "S-17")
+	var saved string
+	srv := agenttest.NewServer(t, agenttest.Respond(func(r *agenttest.Request) agenttest.Step {
+		switch r.Turn() {
+		case 0:
+			return agenttest.Call("Bash", `{"command":"seq 20000"}`)
+		case 1:
+			text := r.LastToolResults()[0].Text
+			_, rest, _ := strings.Cut(text, "saved in ")
+			saved, _, _ = strings.Cut(rest, "\n")
+			return agenttest.Blocks(
+				agenttest.Call("Read", string(mustJSON(map[string]any{"file_path": saved, "offset": 19999, "limit": 1}))),
+				agenttest.Call("Read", string(mustJSON(map[string]any{"file_path": saved + "/../other"}))),
+			)
+		}
+		return agenttest.Text("done")
+	}))
+	o := onDisk(t, srv)
+	o.AllowedTools = []string{"Bash"}
+	out := query(t, "go", o)
+	results := srv.Last().LastToolResults()
+	if len(results) != 2 || results[0].IsError || !strings.Contains(results[0].Text, "19999\t19999") || !results[1].IsError {
+		t.Errorf("%s: %+v", out.shape(), results)
+	}
+	if len(out.result.PermissionDenials) != 1 {
+		t.Errorf("denials %v", out.result.PermissionDenials)
+	}
+}

@@ -15,6 +15,7 @@ type Request struct {
 	Accesses []Access        // what the call is going to do, as far as the tool can say
 	Input    json.RawMessage // for rules about inputs (P-46)
 	Dir      string          // where a command starts, absolute; "": where the session did
+	Outputs  []string        // files that the session made for the model to read, resolved; reading one needs no approval
 	// Interactive marks tools that need a person whatever is allowed (P-31);
 	// AskUserQuestion need not be marked.
 	Interactive bool
@@ -99,6 +100,15 @@ func (p *Policy) Decide(r Request) (d Decision) {
 		return p.decideCommand(name, r, cmd)
 	}
 	return p.decideCall(name, r)
+}
+
+// readsOutputs reports whether all that the call does is to read outputs of the
+// session: large results and what background commands write lie outside of the
+// working directories (T-117, T-130).
+func (r Request) readsOutputs() bool {
+	return len(r.Accesses) > 0 && !slices.ContainsFunc(r.Accesses, func(a Access) bool {
+		return a.Kind != Read || !slices.Contains(r.Outputs, a.Target)
+	})
 }
 
 // byRules looks at deny and ask rules, in that order (P-33).
@@ -202,7 +212,7 @@ func (p *Policy) decideCall(name string, r Request) Decision {
 		return p.ask(r.Tool, ReasonMode, "plan mode: edits and shell commands need an answer even where a rule allows them")
 	case p.Mode == ModeAcceptEdits && edits && !protected && p.inScope(r.Accesses, Read, Write):
 		return p.byMode()
-	case isOne(name, fileReaders) && p.inScope(r.Accesses, Read):
+	case isOne(name, fileReaders) && (p.inScope(r.Accesses, Read) || r.readsOutputs()):
 		return Decision{Behavior: Allow, ReasonType: ReasonOther, Reason: "reads inside the working directories"}
 	case isOne(name, noApproval):
 		return Decision{Behavior: Allow, ReasonType: ReasonOther, Reason: "the tool needs no approval"}

@@ -310,8 +310,16 @@ func (s *Session) env(mode permission.Mode) *tool.Env {
 	return &tool.Env{
 		Dir: s.cfg.Dir, Dirs: s.cfg.Dirs, SessionID: s.cfg.Loop.SessionID, State: s.state, Tasks: s.tasks,
 		Getenv: s.cfg.Getenv, Environ: s.cfg.Environ,
-		PutBlob:    func(name string, data []byte) (string, error) { return s.jour.blob(s.base, name, data) },
+		PutBlob:    s.putBlob,
 		ReadDenied: s.cfg.Gate.ReadDenied,
 		NeedsRead:  s.needsRead(mode),
 	}
+}
+
+func (s *Session) putBlob(name string, data []byte) (string, error) {
+	path, err := s.jour.blob(s.base, name, data)
+	if err == nil {
+		s.outputs.add(path)
+	}
+	return path, err
 }

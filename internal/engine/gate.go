@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/turnwright/turnwright/internal/history"
 	"github.com/turnwright/turnwright/internal/loop"
@@ -26,7 +27,7 @@ func (s *Session) gate(t tool.Tool, spec tool.Spec, mode permission.Mode, input 
 	if err != nil {
 		return permission.Decision{}, err
 	}
-	r := permission.Request{Tool: spec.Name, ReadOnly: spec.Traits.ReadOnly, Input: input}
+	r := permission.Request{Tool: spec.Name, ReadOnly: spec.Traits.ReadOnly, Input: input, Outputs: s.outputs.all()}
 	if l, ok := t.(tool.Locator); ok {
 		r.Dir = l.WorkDir(s.env(mode))
 	}
@@ -38,6 +39,30 @@ func (s *Session) gate(t tool.Tool, spec tool.Spec, mode permission.Mode, input 
 		r.Accesses = accesses
 	}
 	return policy.Decide(r), nil
+}
+
+// outputs are the files that this session made for the model to read.
+type outputs struct {
+	mu    sync.Mutex
+	paths []string
+}
+
+func (o *outputs) add(path string) {
+	resolved, err := permission.Resolve(path)
+	if err != nil {
+		return // a store that keeps no files
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !slices.Contains(o.paths, resolved) {
+		o.paths = append(o.paths, resolved)
+	}
+}
+
+func (o *outputs) all() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.paths[:len(o.paths):len(o.paths)]
 }
 
 // needsRead says which files must have been read before they are changed

@@ -49,6 +49,7 @@ type Session struct {
 	stop       func() bool                        // ends the watch on the caller's context
 
 	tasks       *tasks
+	outputs     outputs
 	inputEnded  bool        // nothing more will be sent (s.mu)
 	drained     bool        // the machine was told so (s.mu)
 	grace       *time.Timer // waits for background tasks; nil: nothing to wait for (s.mu)

@@ -32,6 +32,7 @@ func (t *tasks) Started(task tool.Task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.live = append(t.live, task)
+	t.s.outputs.add(task.OutputFile)
 	t.s.emit(&message.TaskStarted{
 		TaskID: task.ID, ToolUseID: task.ToolUseID, Description: task.Description,
 		TaskType: task.Type, IsBackgrounded: new(true),
