@@ -26,10 +26,18 @@ var corpora = []struct {
 		if err != nil {
 			b.Skip("the go command is not there")
 		}
-		return filepath.Join(strings.TrimSpace(string(out)), "src")
+		src := filepath.Join(strings.TrimSpace(string(out)), "src")
+		if small() {
+			src = filepath.Join(src, "net")
+		}
+		return src
 	}},
 	{"files200k", manyFiles},
 }
+
+// small reports whether the trees are to be small: the test that runs the
+// commands of the documentation wants to know that they work, not how fast.
+func small() bool { return os.Getenv("TURNWRIGHT_BENCH_SMALL") != "" }
 
 // manyFiles makes a repository of 200,000 files in 4,000 directories, some of
 // them ignored. It is removed at the end.
@@ -46,7 +54,11 @@ func manyFiles(b *testing.B) string {
 	write(".gitignore", "*.log\n/out/\nnode_modules/\n**/tmp/*.bin\n!keep.log\n")
 	line := "func (r *record%d) handle(ctx context.Context, name string) error { return r.next(name, %d) }\n"
 	endings := []string{".go", ".go", ".ts", ".md", ".log"}
-	for d := range 4000 {
+	dirs := 4000
+	if small() {
+		dirs = 20
+	}
+	for d := range dirs {
 		dir := fmt.Sprintf("m%02d/p%02d", d/100, d%100)
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			b.Fatal(err)
