@@ -248,6 +248,9 @@ type Input struct {
 	Steer *bool
 	// Synthetic says that no person wrote it (M-43).
 	Synthetic bool
+	// Human says that a person wrote it: the result of its user turn has the
+	// origin "human", in place of none (W-46, M-66).
+	Human bool
 }
 
 // Inputs is a source of user messages for QueryInputs.

@@ -79,8 +79,11 @@ func (in Input) toLoop() (loop.Input, error) {
 	} else if !uuidForm.MatchString(li.ID) {
 		return li, &OptionError{Option: "Input.UUID", Value: strconv.Quote(in.UUID), Reason: "is not a UUID"}
 	}
-	if in.Synthetic {
-		li.Origin = &message.Origin{Kind: "unclassified"} // M-43
+	switch {
+	case in.Human:
+		li.Origin = &message.Origin{Kind: message.OriginHuman}
+	case in.Synthetic:
+		li.Origin = &message.Origin{Kind: message.OriginUnclassified} // M-43
 	}
 	if len(in.Blocks) == 0 {
 		li.Content = message.TextContent(in.Text)
@@ -254,7 +257,8 @@ func (s *Session) SetModel(ctx context.Context, name string) error {
 	return s.eng.Configure(id, "")
 }
 
-// SetPermissionMode changes the mode from the next call on (P-5).
+// SetPermissionMode changes the mode from the next call on (P-5). A status
+// message tells of the change (M-69).
 func (s *Session) SetPermissionMode(ctx context.Context, mode PermissionMode) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -421,7 +421,7 @@ func NewID() string { return uuidText(newUUID()) }
 
 // Configure changes model or mode; empty values stay.
 func (s *Session) Configure(model, mode string) error {
-	return s.post(loop.Configure{Model: model, Mode: mode})
+	return s.post(loop.Configure{Model: model, Mode: mode, Tell: true})
 }
 
 // Interrupt ends the running user turn and returns the receipt (L-194 to L-196).

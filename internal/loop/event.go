@@ -38,8 +38,12 @@ type (
 	// Spent tells that the tree's total changed elsewhere and reached the cap (L-45).
 	Spent struct{ Spend Spend }
 	// Configure changes the session's settings: model from the next model call
-	// on (L-114), mode from the next check on. Empty fields stay.
-	Configure struct{ Model, Mode string }
+	// on (L-114), mode from the next check on. Empty fields stay. With Tell a
+	// changed mode is shown (M-69).
+	Configure struct {
+		Model, Mode string
+		Tell        bool
+	}
 	// Abort ends the running user turn with an ending of the driver's, such as
 	// a journal that cannot be written or a lost channel.
 	Abort struct{ Ending Ending }

@@ -87,8 +87,12 @@ func (s *step) dispatch(ev Event) {
 	case Configure:
 		if (e.Model != "" && e.Model != s.settings.Model) || (e.Mode != "" && e.Mode != s.settings.Mode) {
 			set := s.settings
+			told := e.Tell && e.Mode != "" && e.Mode != set.Mode && s.turn.State != Closed
 			set.Model, set.Mode = e.Model, e.Mode
 			s.put(Entry{Kind: KindOpen, Open: &set})
+			if told {
+				s.emit(&message.Status{PermissionMode: e.Mode})
+			}
 		}
 	case Abort:
 		if s.running() {
@@ -219,14 +223,23 @@ func (s *step) putPrompt(in Input, content message.Content) {
 	s.put(Entry{Kind: KindUser, UUID: in.ID, User: &UserEntry{
 		Content: content, Origin: in.Origin, Synthetic: in.Synthetic,
 	}})
-	injected := in.Origin != nil && in.Origin.Kind == message.OriginTaskNotification
-	if s.cfg.Replay || injected {
+	s.replay(in)
+}
+
+// replay shows a user message that is taken up.
+func (s *step) replay(in Input) {
+	if s.cfg.Replay || injected(in) {
 		s.emit(&message.User{
 			Message:  message.UserBody{Role: message.RoleUser, Content: in.Content},
-			IsReplay: !injected, IsSynthetic: in.Synthetic, Origin: in.Origin,
+			IsReplay: !injected(in), IsSynthetic: in.Synthetic, Origin: in.Origin,
 			Header: message.Header{UUID: in.ID},
 		})
 	}
+}
+
+// injected reports the notification of a task.
+func injected(in Input) bool {
+	return in.Origin != nil && in.Origin.Kind == message.OriginTaskNotification
 }
 
 func (s *step) putMeta(text string) {
@@ -266,8 +279,11 @@ func (s *step) local(e Local) {
 
 func (s *step) storeLocal(e Local) {
 	s.emitInit(e.Init)
-	if s.prompt != nil && e.Keep {
+	switch {
+	case s.prompt != nil && e.Keep:
 		s.putPrompt(*s.prompt, s.prompt.Content)
+	case s.prompt != nil && !injected(*s.prompt):
+		s.replay(*s.prompt)
 	}
 	s.erase = !e.Keep
 	for _, n := range e.Notices {

@@ -139,7 +139,10 @@ func (w *world) emit(r loop.Ready) {
 		case *message.Assistant:
 			// A reply without blocks is shown, not stored (B-006).
 			written = w.chain[id] || len(m.Message.Content) == 0
-		case *message.User, *message.CompactBoundary:
+		case *message.User:
+			// A prompt that ends without the model is given back, not stored (L-192).
+			written = w.chain[id] || m.IsReplay
+		case *message.CompactBoundary:
 			written = w.chain[id]
 		case *message.Result:
 			results++
