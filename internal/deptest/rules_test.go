@@ -43,7 +43,7 @@ var layers = []layer{
 		"message", "model", "model/...", "tool", "permission", "hook", "session", "session/...",
 		"internal/engine", "internal/builtin", "internal/budget", "internal/loop", "internal/history", "internal/journal", "internal/project", "internal/mcp",
 	}, "the public API is thin and on top; only the command is above it"},
-	{"internal/wire", []string{".", "message", "permission", "hook", "tool", "session"}, "the protocol is one more user of the public API"},
+	{"internal/wire", []string{"message"}, "frames only: what they mean is said through an interface, so that the protocol can be tested without an engine"},
 	{"internal/demo", []string{".", "agenttest", "message"}, "the demo takes the path that every user takes"},
 	{"cmd/...", []string{"*"}, "flags to options"},
 

@@ -1,0 +1,144 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/turnwright/turnwright/message"
+)
+
+const (
+	// room is how many bytes of messages may wait for the reader of the
+	// output; then Write waits. Answers and requests do not count on it.
+	room = 1 << 20
+	// maxUnread is how many bytes may wait for the reader of the output before
+	// no more input is read. A client that leaves that much unread is not
+	// waiting for an answer; without a bound its requests would take all memory.
+	maxUnread = 32 << 20
+)
+
+// Handler takes what the client sends, in the order of its lines, on the
+// goroutine of Serve. Its methods must not wait for standard output or for the
+// client: while they run nothing is read (W-31).
+type Handler interface {
+	// User takes a user message.
+	User(*message.User)
+	// Control takes a control request. It has exactly one answer (W-81), given
+	// now or later, from any goroutine.
+	Control(*Request)
+	// Ignored is told of a line that could not be used (K-174).
+	Ignored(*LineError)
+}
+
+// Conn is the binary's side of the protocol. Its methods may be called from
+// several goroutines, Serve once.
+type Conn struct {
+	in  *lines
+	out *writer
+
+	order sync.Mutex // held to put a message, or what goes ahead of one, in line
+
+	mu    sync.Mutex
+	open  map[string]*Request // requests of the client without answer
+	calls map[string]*call    // requests to the client without answer
+	ids   int
+	ended bool // the input has ended: no answer can come
+
+	unread int // maxUnread
+}
+
+// New returns a connection that reads in and writes out. Nothing happens before
+// it is used. Closing both is the caller's business.
+func New(in io.Reader, out io.Writer) *Conn {
+	return &Conn{
+		in: newLines(in), out: newWriter(out), unread: maxUnread,
+		open: map[string]*Request{}, calls: map[string]*call{},
+	}
+}
+
+// First reads the first line and does nothing about it. It is for a program
+// that cannot start and must not be gone before its client has written
+// (W-384).
+func (c *Conn) First() { _, _ = c.in.next() }
+
+// Serve reads to the end of the input and hands its lines to h. It returns nil
+// at the end, and otherwise why the input could not be read. Calls fail from
+// then on (W-378).
+func (c *Conn) Serve(h Handler) error {
+	defer c.end()
+	for {
+		if err := c.out.below(context.Background(), c.unread); err != nil {
+			return nil // the client reads no more: it is gone
+		}
+		line, err := c.in.next()
+		var bad *LineError
+		switch {
+		case errors.As(err, &bad):
+			h.Ignored(bad)
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("reading standard input: %w", err)
+		default:
+			c.take(h, line)
+		}
+	}
+}
+
+func (c *Conn) take(h Handler, line []byte) {
+	f, err := decode(line)
+	switch {
+	case err != nil:
+		h.Ignored(c.in.fault(line, err))
+	case f.user != nil:
+		h.User(f.user)
+	case f.request != nil:
+		c.control(h, f.request)
+	case f.response != nil:
+		c.answered(f.response)
+	case f.cancel != nil:
+		c.withdraw(*f.cancel)
+	}
+}
+
+// Write queues a message as a line of at most MaxLine characters (see Fit). It
+// waits while much is unread, and fails when ctx ends or nobody reads any more.
+func (c *Conn) Write(ctx context.Context, m message.Message) error {
+	line, err := Fit(m)
+	if err != nil {
+		return err
+	}
+	if err := c.out.below(ctx, room); err != nil {
+		return err
+	}
+	c.order.Lock()
+	defer c.order.Unlock()
+	c.out.push(append(line, '\n'))
+	return nil
+}
+
+// Post queues a message without waiting.
+func (c *Conn) Post(m message.Message) {
+	if line, err := Fit(m); err == nil {
+		c.out.push(append(line, '\n'))
+	}
+}
+
+// Ahead runs f, and holds every Write until it has returned: what f answers
+// stands before the messages that it gives rise to (W-170). f must not Write.
+func (c *Conn) Ahead(f func()) {
+	c.order.Lock()
+	defer c.order.Unlock()
+	f()
+}
+
+// Flush waits until everything is written. It fails when ctx ends or nobody
+// reads any more.
+func (c *Conn) Flush(ctx context.Context) error { return c.out.below(ctx, 0) }
+
+// Gone is closed when a line could not be written: the client reads no more
+// (W-383).
+func (c *Conn) Gone() <-chan struct{} { return c.out.gone }

@@ -1,0 +1,90 @@
+package wire
+
+import (
+	"context"
+	"io"
+	"sync"
+)
+
+// writer puts whole lines on a stream, in order, on a goroutine of its own
+// that lives only while there is something to write.
+type writer struct {
+	w io.Writer
+
+	mu      sync.Mutex
+	lines   [][]byte
+	bytes   int // of lines, the one being written included
+	active  bool
+	err     error
+	gone    chan struct{} // closed with err
+	changed chan struct{} // closed when something was written; nil: nobody waits
+}
+
+func newWriter(w io.Writer) *writer { return &writer{w: w, gone: make(chan struct{})} }
+
+// push queues a line, which must end with a line feed. It never blocks. After
+// a failed write everything is dropped.
+func (w *writer) push(line []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return
+	}
+	w.lines = append(w.lines, line)
+	w.bytes += len(line)
+	if !w.active {
+		w.active = true
+		go w.run()
+	}
+}
+
+func (w *writer) run() {
+	for {
+		w.mu.Lock()
+		if len(w.lines) == 0 || w.err != nil {
+			w.lines, w.active = nil, false
+			w.mu.Unlock()
+			return
+		}
+		line := w.lines[0]
+		w.lines[0] = nil
+		w.lines = w.lines[1:]
+		w.mu.Unlock()
+
+		_, err := w.w.Write(line) // one write a line: nothing is held back
+
+		w.mu.Lock()
+		w.bytes -= len(line)
+		if err != nil {
+			w.err = err
+			close(w.gone)
+		}
+		if w.changed != nil {
+			close(w.changed)
+			w.changed = nil
+		}
+		w.mu.Unlock()
+	}
+}
+
+// below waits until at most limit bytes wait to be written. It fails when
+// nothing can be written any more, or ctx ends.
+func (w *writer) below(ctx context.Context, limit int) error {
+	for {
+		w.mu.Lock()
+		if w.err != nil || w.bytes <= limit {
+			defer w.mu.Unlock()
+			return w.err
+		}
+		if w.changed == nil {
+			w.changed = make(chan struct{})
+		}
+		changed := w.changed
+		w.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
