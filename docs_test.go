@@ -78,6 +78,7 @@ func TestDocumentedCommands(t *testing.T) {
 		`turnwright -p "What does this repository do?" --max-turns 10 --max-budget-usd 0.50`: runsCommand,
 		`turnwright -p "And which of them has no tests?" --continue`:                         goesOn,
 		"turnwright sessions": goesOn,
+		`echo '{"type":"user","message":{"role":"user","content":"hi"}}' | turnwright --input-format stream-json --output-format stream-json --verbose`: runsStream,
 	}
 	seen := map[string]bool{}
 	for _, p := range pages(t) {
@@ -168,6 +169,15 @@ func runsCommand(t *testing.T, command string) {
 	}
 	if res := srv.Last().LastToolResults(); len(res) != 1 || res[0].IsError {
 		t.Errorf("the tool: %+v", res)
+	}
+}
+
+// runsStream runs one that sends a line of streaming input.
+func runsStream(t *testing.T, command string) {
+	srv := agenttest.NewServer(t, agenttest.Script(agenttest.Text("Hello.")))
+	out := built(t, srv)(command)
+	if strings.Count(out, "\n") != 3 || !strings.Contains(out, `"result":"Hello."`) || srv.Last().UserText() != "hi" {
+		t.Errorf("%s", out)
 	}
 }
 

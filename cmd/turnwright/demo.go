@@ -38,7 +38,7 @@ func runDemo(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	stop := interrupts(cancel, cancel)
+	stop := interrupts(endAtSecond(cancel), cancel)
 	defer stop()
 	_, err = demo.Run(ctx, demo.Config{MaxTurns: o.MaxTurns, MaxBudgetUSD: o.MaxBudgetUSD, Keep: *keep, Out: stdout})
 	if err != nil {

@@ -18,6 +18,9 @@ type flags struct {
 	prompt       []string
 	print        bool
 	output       string
+	input        string
+	replay       bool
+	promptTool   *string // nil: not given
 	verbose      bool
 	partial      bool
 	version      bool
@@ -55,6 +58,8 @@ func (f *flags) set() *pflag.FlagSet {
 	fs.SetOutput(discard{})
 	fs.BoolVarP(&f.print, "print", "p", false, "run without a terminal and print the result")
 	fs.StringVar(&f.output, "output-format", "text", "text, json or stream-json")
+	fs.StringVar(&f.input, "input-format", "text", "text, or stream-json: user messages and control requests on stdin, one a line")
+	fs.BoolVar(&f.replay, "replay-user-messages", false, "with stream-json both ways: write user messages back when they are taken up")
 	fs.BoolVar(&f.verbose, "verbose", false, "needed with --output-format stream-json")
 	fs.BoolVar(&f.partial, "include-partial-messages", false, "add the model's streaming events to stream-json")
 	fs.StringVar(&f.model, "model", "", "model alias or id (default: $ANTHROPIC_MODEL, else the newest sonnet)")
@@ -66,6 +71,7 @@ func (f *flags) set() *pflag.FlagSet {
 	fs.StringArrayVar(&f.addDirs, "add-dir", nil, "further working directories")
 	fs.BoolVar(&f.skip, "dangerously-skip-permissions", false, "run every tool call without asking")
 	fs.BoolVar(&f.allowSkip, "allow-dangerously-skip-permissions", false, "let bypassPermissions be chosen later")
+	fs.Var(given{&f.promptTool, "string"}, "permission-prompt-tool", "stdio: ask the client of --input-format stream-json for approval")
 	fs.StringVar(&f.system, "system-prompt", "", "replace the system prompt; \"\" means none")
 	fs.StringVar(&f.systemFile, "system-prompt-file", "", "replace the system prompt by this file")
 	fs.StringVar(&f.appendSystem, "append-system-prompt", "", "add to the system prompt")
@@ -154,6 +160,9 @@ func parse(args []string) (*flags, error) {
 	case f.sessionID != "" && (f.resume != nil || f.cont) && !f.fork:
 		return nil, errors.New("--session-id cannot be used with --resume or --continue, except with --fork-session")
 	}
+	if err := f.checkInput(); err != nil {
+		return nil, err
+	}
 	if f.partial && f.output != "stream-json" {
 		return nil, errors.New("--include-partial-messages needs --output-format stream-json")
 	}
@@ -164,6 +173,27 @@ func parse(args []string) (*flags, error) {
 		return nil, fmt.Errorf("unexpected argument %q: the prompt is one argument (put it in quotes)", f.prompt[1])
 	}
 	return f, nil
+}
+
+// checkInput checks what goes with the input format (K-46, K-171, K-172).
+func (f *flags) checkInput() error {
+	streaming := f.input == "stream-json"
+	switch {
+	case !streaming && f.input != "text":
+		return fmt.Errorf("--input-format %q: must be one of text, stream-json", f.input)
+	case streaming && f.output != "stream-json":
+		return errors.New("--input-format stream-json needs --output-format stream-json")
+	case streaming && len(f.prompt) > 0:
+		return fmt.Errorf("unexpected argument %q: with --input-format stream-json prompts come through stdin", f.prompt[0])
+	case f.replay && !streaming:
+		return errors.New("--replay-user-messages needs --input-format stream-json and --output-format stream-json")
+	case f.promptTool == nil:
+	case *f.promptTool != "stdio":
+		return fmt.Errorf("--permission-prompt-tool %q: only stdio is supported yet (issue F of docs/roadmap.md brings MCP tools)", *f.promptTool)
+	case !streaming:
+		return errors.New("--permission-prompt-tool stdio needs --input-format stream-json")
+	}
+	return nil
 }
 
 // asksAbout reports whether the version or the help is asked for, by a flag of
@@ -255,11 +285,9 @@ func explain(err error) error {
 
 // laterFlags are flags of the contract whose feature is not built yet.
 var laterFlags = map[string]string{
-	"input-format":         "C",
-	"replay-user-messages": "C",
-	"resume-session-at":    "E", "resume-drops-turn": "E", "rewind-files": "E",
+	"resume-session-at": "E", "resume-drops-turn": "E", "rewind-files": "E",
 	"settings": "D", "setting-sources": "D", "include-hook-events": "D",
-	"mcp-config": "F", "strict-mcp-config": "F", "permission-prompt-tool": "F",
+	"mcp-config": "F", "strict-mcp-config": "F",
 	"session-mirror": "G", "fallback-model": "H", "effort": "H", "thinking": "H", "max-thinking-tokens": "H",
 	"thinking-display": "H", "json-schema": "H", "task-budget": "H", "autocompact": "H", "betas": "H",
 	"exclude-dynamic-system-prompt-sections": "H", "agents": "I", "agent": "I", "forward-subagent-text": "I",
@@ -342,7 +370,7 @@ func rules(lists []string) []string {
 func usage() string {
 	f := &flags{}
 	var b strings.Builder
-	b.WriteString("Usage: turnwright [flags] -p PROMPT\n       turnwright sessions [--all] [--json]\n       turnwright demo [--max-turns N] [--max-budget-usd X] [--keep]\n\nFlags:\n")
+	b.WriteString("Usage: turnwright [flags] -p PROMPT\n       turnwright [flags] --input-format stream-json --output-format stream-json --verbose\n       turnwright sessions [--all] [--json]\n       turnwright demo [--max-turns N] [--max-budget-usd X] [--keep]\n\nFlags:\n")
 	b.WriteString(f.set().FlagUsages())
 	return b.String()
 }

@@ -1,6 +1,8 @@
 // Command turnwright runs agents from the command line.
 //
 //	turnwright -p PROMPT     run one prompt
+//	turnwright --input-format stream-json --output-format stream-json --verbose
+//	                         serve a client process over stdin and stdout
 //	turnwright sessions      list the sessions of the directory
 //	turnwright demo          the reference scenario, without key and network
 //
@@ -46,13 +48,16 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, usage())
 		return 0
 	}
+	if f.input == "stream-json" {
+		return runStream(f, stdin, stdout, stderr)
+	}
 	return runPrint(f, stdin, stdout, stderr)
 }
 
-// interrupts turns the first SIGINT into an interrupt of the run and the
-// second into the end of the process, and SIGTERM and SIGHUP into an orderly
-// end without a result (K-204, K-205). stop frees it.
-func interrupts(interrupt, terminate func()) (stop func()) {
+// interrupts hands each SIGINT to interrupt, which says whether it is the end
+// of the process, and turns SIGTERM and SIGHUP into an orderly end without a
+// result (K-204, K-205). stop frees it.
+func interrupts(interrupt func() (end bool), terminate func()) (stop func()) {
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) { // a closed terminal, unless nohup says otherwise
@@ -60,7 +65,6 @@ func interrupts(interrupt, terminate func()) (stop func()) {
 	}
 	done := make(chan struct{})
 	go func() {
-		seen := false
 		for {
 			select {
 			case <-done:
@@ -73,14 +77,25 @@ func interrupts(interrupt, terminate func()) (stop func()) {
 				case sig == syscall.SIGHUP:
 					terminate()
 					os.Exit(129)
-				case seen:
+				case interrupt():
 					terminate()
 					os.Exit(130)
 				}
-				seen = true
-				interrupt()
 			}
 		}
 	}()
 	return func() { signal.Stop(ch); close(done) }
+}
+
+// endAtSecond calls interrupt the first time; the second is the end.
+func endAtSecond(interrupt func()) func() (end bool) {
+	seen := false
+	return func() bool {
+		if seen {
+			return true
+		}
+		seen = true
+		interrupt()
+		return false
+	}
 }

@@ -42,7 +42,7 @@ func runPrint(f *flags, stdin *os.File, stdout, stderr io.Writer) int {
 	}
 	var ending atomic.Bool // the process ends without a result
 	stop := interrupts(
-		func() { _, _ = s.Interrupt(context.Background()) },
+		endAtSecond(func() { _, _ = s.Interrupt(context.Background()) }),
 		func() { ending.Store(true); _ = s.Close() },
 	)
 	defer stop()

@@ -12,13 +12,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-var update = flag.Bool("update", false, "write docs/cli.md anew")
+var updateReference = flag.Bool("update-reference", false, "write docs/cli.md anew")
 
 // TestReference holds docs/cli.md to the table of flags that the program has.
 func TestReference(t *testing.T) {
 	const path = "../../docs/cli.md"
 	want := reference()
-	if *update {
+	if *updateReference {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +28,7 @@ func TestReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Errorf("%s is not what the flags say: go test ./cmd/turnwright -run TestReference -update", path)
+		t.Errorf("%s is not what the flags say: go test ./cmd/turnwright -run TestReference -update-reference", path)
 	}
 }
 
@@ -36,7 +36,7 @@ func reference() string {
 	var b strings.Builder
 	b.WriteString(`# The command
 
-<!-- Written by go test ./cmd/turnwright -run TestReference -update; do not edit. -->
+<!-- Written by go test ./cmd/turnwright -run TestReference -update-reference; do not edit. -->
 
     turnwright [flags] -p PROMPT        run one prompt and print the answer
     turnwright sessions [--all] [--json]  list the sessions of the directory

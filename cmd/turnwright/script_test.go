@@ -115,6 +115,11 @@ var models = map[string]func() []agenttest.Option{
 	"sleep": func() []agenttest.Option {
 		return []agenttest.Option{agenttest.Forever(agenttest.Call("Bash", `{"command":"sleep 600 & echo $! > pid.new; mv pid.new pid; wait"}`))}
 	},
+	// failures fails, answers and fails again.
+	"failures": func() []agenttest.Option {
+		bad := agenttest.HTTPError(400, "invalid_request_error", "temperature: must not be", "request-id", "req_400")
+		return []agenttest.Option{agenttest.Script(bad, agenttest.Text("Better."), bad)}
+	},
 	"partial":  func() []agenttest.Option { return []agenttest.Option{agenttest.DeltaSize(agenttest.Text("Hello."), 2)} },
 	"refusal":  func() []agenttest.Option { return []agenttest.Option{agenttest.Refusal()} },
 	"needskey": func() []agenttest.Option { return []agenttest.Option{agenttest.APIKey("the-right-key")} },

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/turnwright/turnwright"
+	"github.com/turnwright/turnwright/internal/wire"
+	"github.com/turnwright/turnwright/message"
+)
+
+// question is a can_use_tool request (W-120).
+type question struct {
+	ToolName    string          `json:"tool_name"`
+	Input       json.RawMessage `json:"input"`
+	Suggestions []struct{}      `json:"permission_suggestions"` // null: none
+	BlockedPath *string         `json:"blocked_path"`
+	ToolUseID   string          `json:"tool_use_id"`
+	Reason      string          `json:"decision_reason,omitempty"`
+}
+
+// verdict is the client's answer (W-124, W-125).
+type verdict struct {
+	Behavior  string          `json:"behavior"`
+	Input     json.RawMessage `json:"updatedInput"`
+	Updates   []update        `json:"updatedPermissions"`
+	Message   string          `json:"message"`
+	Interrupt bool            `json:"interrupt"`
+}
+
+// update is a change of the rules that the client wants (W-122).
+type update struct {
+	Type        string `json:"type"`
+	Mode        string `json:"mode"`
+	Destination string `json:"destination"`
+}
+
+// approve asks the client about a call. It waits for the answer as long as
+// the turn goes on (W-118); without anybody to ask the turn ends (W-378).
+func (c *client) approve(ctx context.Context, q turnwright.PermissionRequest) (a turnwright.PermissionAnswer, err error) {
+	// The question goes past the messages that wait for their reader: it must
+	// not overtake the call that it is about (W-322).
+	call := c.call(q.ToolUseID)
+	select {
+	case <-call.shown:
+	case <-ctx.Done():
+		return a, ctx.Err()
+	}
+	asked := make(chan struct{})
+	c.mu.Lock()
+	call.asked = asked
+	c.mu.Unlock()
+	raw, err := c.conn.Call(ctx, "can_use_tool", question{
+		ToolName: q.ToolName, Input: q.Input, ToolUseID: q.ToolUseID, Reason: q.Reason,
+	})
+	close(asked)
+	var refused *wire.CallError
+	switch {
+	case errors.Is(err, wire.ErrInputEnded):
+		return a, fmt.Errorf("%w: %w", turnwright.ErrChannelLost, err)
+	case errors.As(err, &refused) && refused.Text != "": // W-128
+		return turnwright.PermissionAnswer{Message: refused.Text}, nil
+	case err != nil:
+		return a, err
+	}
+	var v verdict
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return a, fmt.Errorf("the client's answer cannot be read: %w", err)
+	}
+	switch v.Behavior {
+	case "allow":
+	case "deny":
+		return turnwright.PermissionAnswer{Message: v.Message, Interrupt: v.Interrupt}, nil
+	default:
+		return a, fmt.Errorf("the client's answer has the behavior %.40q, must be allow or deny", v.Behavior)
+	}
+	for _, u := range v.Updates {
+		c.apply(ctx, u)
+	}
+	if string(v.Input) == "null" {
+		v.Input = nil
+	}
+	return turnwright.PermissionAnswer{Allow: true, Input: v.Input}, nil
+}
+
+// apply changes what the client wants changed for the session. What cannot be
+// is said (W-126).
+func (c *client) apply(ctx context.Context, u update) {
+	if u.Type != "setMode" || u.Destination != "" && u.Destination != "session" {
+		c.notice(fmt.Sprintf("The permission update %.40q for %.40q is not supported yet (issue D of docs/roadmap.md brings it); the call alone is allowed.", u.Type, u.Destination))
+		return
+	}
+	if err := c.s.SetPermissionMode(ctx, turnwright.PermissionMode(u.Mode)); err != nil {
+		c.notice(fmt.Sprintf("The permission mode was not changed: %v", err))
+	}
+}
+
+// openCall is a tool call without result.
+type openCall struct {
+	shown chan struct{} // closed when the line with the call is written
+	asked chan struct{} // closed when the client has answered; nil: it was not asked (client.mu)
+}
+
+func (c *client) call(id string) *openCall {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls[id] == nil {
+		c.calls[id] = &openCall{shown: make(chan struct{})}
+	}
+	return c.calls[id]
+}
+
+// show lets the questions about the calls of a written line be asked.
+func (c *client) show(m *turnwright.AssistantMessage) {
+	for _, u := range m.ToolUses() {
+		call := c.call(u.ID)
+		select {
+		case <-call.shown: // a model that repeats an id
+		default:
+			close(call.shown)
+		}
+	}
+}
+
+// settle waits until the questions about the calls that m has results of are
+// answered or withdrawn, so that this stands before the results. It takes no
+// time: such a call has been decided, or its context has ended.
+func (c *client) settle(m *message.User) {
+	for _, r := range m.ToolResults() {
+		c.mu.Lock()
+		call := c.calls[r.ToolUseID]
+		delete(c.calls, r.ToolUseID)
+		var asked chan struct{}
+		if call != nil {
+			asked = call.asked
+		}
+		c.mu.Unlock()
+		if asked != nil {
+			<-asked
+		}
+	}
+}
