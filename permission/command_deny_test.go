@@ -291,6 +291,9 @@ func TestCriticalRemovals(t *testing.T) {
 		rm -rf $DIR/*
 		rm -rf ${DIR}*
 		rm -rf "$DIR/"*
+		rm -rf "$DIR"/work*
+		D=; rm -rf "$D"/work*
+		rm -rf $DIR/w?rk
 		rm -rf "$DIR/"
 		rm -rf {/,x}
 		cd / && rm -rf *

@@ -10,8 +10,9 @@ import (
 )
 
 // variableTail is a variable followed at once by a glob or by a final slash:
-// with the variable empty it names everything (P-110).
-var variableTail = regexp.MustCompile(`(?:\$[A-Za-z_0-9@*?#!-]+|\$\{[^}]*\}|\$\([^)]*\)|` + "`[^`]*`" + `)["/]*(?:\.?[*?\[{].*|/"?)$`)
+// with the variable empty it names everything (P-110). A glob whose name begins
+// with something, as in "$DIR"/w*, is the same: it then stands in the root.
+var variableTail = regexp.MustCompile(`(?:\$[A-Za-z_0-9@*?#!-]+|\$\{[^}]*\}|\$\([^)]*\)|` + "`[^`]*`" + `)["/]*(?:\.?[*?\[{].*|/"?|/"?[^/*?\[{\s"]+"?[*?\[{].*)$`)
 
 // homeNames are spellings of the home and the working directory.
 var homeNames = regexp.MustCompile(`^"?\$(?:\{(?:HOME|PWD|OLDPWD)\}|HOME|PWD|OLDPWD)"?(?:/\.?)*$`)
