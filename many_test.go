@@ -70,9 +70,9 @@ func checkMany(t *testing.T) {
 	o.CustomTools, o.AllowedTools = []turnwright.Tool{echo()}, []string{"echo"}
 
 	// What is made once and kept, such as tables of the runtime and of the
-	// HTTP server, is as large as the most sessions at once made it: the first
-	// runs warm up. A leak grows with every round, that does not, so the heap
-	// must come back to within 5 % in one of three.
+	// HTTP server, is as large as the most sessions at once made it: a short run
+	// warms up, and where it did not go as far, the first round. A leak grows
+	// with every round, so the heap must come back to within 5 % in one of three.
 	turns.Store(2)
 	runMany(t, o, 2)
 	turns.Store(manyTurns)

@@ -62,6 +62,14 @@ func (*Edit) Accesses(input json.RawMessage) ([]permission.Access, error) {
 // maxEditSize bounds the files that Edit takes into memory.
 const maxEditSize = 256 << 20
 
+// changed is about how many bytes a patch of the edit has, without context.
+func (e *textEdit) changed() (n int) {
+	for _, s := range e.spans {
+		n += s.to - s.from + len(s.text)
+	}
+	return n
+}
+
 // maxOriginal bounds the file content that goes into the structured output;
 // beyond it originalFile is null.
 const maxOriginal = 1 << 20
@@ -190,7 +198,10 @@ func editResult(path string, in editInput, original []byte, edit *textEdit, text
 		ReplaceAll      bool    `json:"replaceAll"`
 	}{
 		FilePath: path, OldString: in.OldString, NewString: in.NewString,
-		StructuredPatch: structuredPatch(edit.old, edit.spans), ReplaceAll: in.ReplaceAll,
+		StructuredPatch: []hunk{}, ReplaceAll: in.ReplaceAll,
+	}
+	if edit.changed() <= maxOriginal {
+		out.StructuredPatch = structuredPatch(edit.old, edit.spans)
 	}
 	if len(original) <= maxOriginal {
 		out.OriginalFile = new(string(original))

@@ -509,3 +509,26 @@ func applyHunks(t fataler, from, to string, hunks []hunk) {
 		t.Fatalf("the patch of %q gives %q, want %q", from, got.String(), to)
 	}
 }
+
+// A replacement in very many places must not fill the memory: the size of the
+// result is bounded, and so is the patch that tells of it.
+func TestEditResultIsBounded(t *testing.T) {
+	conform.Covers(t, "T-69", "T-74")
+	s := newSession(t)
+	path := s.write("big", strings.Repeat("a", 3<<20))
+	if err := recordRead(s.env, path); err != nil {
+		t.Fatal(err)
+	}
+	s.fails("Edit", in{"file_path": path, "old_string": "a", "new_string": strings.Repeat("b", 2000), "replace_all": true}, "new_string", "bytes")
+	path = s.write("wide", strings.Repeat("a\n", 1<<19))
+	if err := recordRead(s.env, path); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.call("Edit", in{"file_path": path, "old_string": "a", "new_string": "bb", "replace_all": true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(r.Structured), `"structuredPatch":[]`) {
+		t.Errorf("a patch of %d bytes", len(r.Structured))
+	}
+}

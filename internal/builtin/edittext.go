@@ -58,6 +58,10 @@ func applyEdit(data []byte, oldString, newString string, all bool) (*textEdit, e
 		return nil, fmt.Errorf("%w: it occurs %d times; add surrounding lines until it is unique, or set replace_all to true", errNotUnique, n)
 	}
 
+	if size := int64(len(f.text)) + int64(n)*int64(len(newFolded)-len(oldFolded)); size > maxEditSize {
+		return nil, fmt.Errorf("new_string: with it in %d places the file would have %d bytes, more than the %d that Edit writes", n, size, int64(maxEditSize))
+	}
+
 	// What both have in common stays as it is, so that within a match too only
 	// the bytes that differ are written.
 	pre := commonPrefix(oldFolded, newFolded)
