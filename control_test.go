@@ -347,3 +347,28 @@ func TestContextEnds(t *testing.T) {
 		}
 	})
 }
+
+// TestUnknownBlockOfUser: a block that the API would refuse does not poison the
+// session.
+func TestUnknownBlockOfUser(t *testing.T) {
+	conform.Covers(t, "L-200")
+	srv := agenttest.NewServer(t, agenttest.Forever(agenttest.Text("I see.")))
+	s, err := turnwright.NewSession(t.Context(), base(t, srv))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	odd, err := message.ParseBlock([]byte(`{"type":"hologram","data":"x"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Send(t.Context(), turnwright.Input{Text: "look", Blocks: []turnwright.Block{odd}}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Ask(t.Context(), "and now?"); err != nil || *r.Result != "I see." {
+		t.Errorf("%v, %v", r, err)
+	}
+	if text := said(srv.Last()); !strings.Contains(text, `[A block of type "hologram" was attached`) {
+		t.Errorf("the model is told %s", text)
+	}
+}

@@ -94,10 +94,24 @@ func (in Input) toLoop() (loop.Input, error) {
 		blocks = append(blocks, message.NewText(in.Text))
 	}
 	for _, b := range in.Blocks {
-		blocks = append(blocks, checkedImage(b))
+		blocks = append(blocks, checkedBlock(b))
 	}
 	li.Content = message.BlockContent(blocks...)
 	return li, nil
+}
+
+// userBlocks are the types of blocks that the API takes from a user.
+var userBlocks = []string{
+	message.TypeText, message.TypeImage, message.TypeDocument, message.TypeToolResult, "search_result", "container_upload",
+}
+
+// checkedBlock replaces a block that the API would refuse by a text: it would
+// refuse every later request of the session as well.
+func checkedBlock(b Block) Block {
+	if t := b.Type(); !slices.Contains(userBlocks, t) {
+		return message.NewText("[A block of type " + strconv.Quote(t) + " was attached, which cannot be sent to the model.]")
+	}
+	return checkedImage(b)
 }
 
 // checkedImage replaces an image that the API could not read by a text (L-200).
