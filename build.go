@@ -367,7 +367,13 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string) err
 	for _, w := range warnings {
 		cfg.Warn(w)
 	}
-	cfg.Gate, cfg.Ask, cfg.Mode = policy, o.CanUseTool, policy.Mode
+	cfg.Gate, cfg.Mode = policy, policy.Mode
+	if ask := o.CanUseTool; ask != nil {
+		cfg.Ask = func(ctx context.Context, r engine.AskRequest) (engine.AskAnswer, error) {
+			a, err := ask(ctx, PermissionRequest(r))
+			return engine.AskAnswer(a), err
+		}
+	}
 	if o.CanUseTool != nil && shadowed(policy) {
 		cfg.Warn("CLAUDE_SDK_CAN_USE_TOOL_SHADOWED: CanUseTool is set, but the permission mode or an allowed tool without specifier approves calls before it is asked.")
 	}

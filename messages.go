@@ -1,6 +1,8 @@
 package turnwright
 
 import (
+	"encoding/json"
+
 	"github.com/turnwright/turnwright/internal/engine"
 	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/permission"
@@ -56,13 +58,35 @@ const (
 	ModeBypassPermissions = permission.ModeBypass
 )
 
-// PermissionRequest is a call that CanUseTool decides on (O-52), and
-// PermissionAnswer the decision (O-53).
-type (
-	PermissionRequest = engine.AskRequest
-	PermissionAnswer  = engine.AskAnswer
-	PermissionUpdate  = permission.Update // in a request: what would spare it next time
-)
+// PermissionRequest is a call that CanUseTool decides on (O-52).
+type PermissionRequest struct {
+	ToolName  string
+	ToolUseID string
+	Input     json.RawMessage
+	Reason    string // why nothing else decided it
+	// RequestID names this question; a call that is asked about twice has two.
+	RequestID string
+	AgentID   string // of the subagent that makes the call; "": the main loop
+	// BlockedPath is the path outside the working directories that stands in
+	// the way, absolute; "": none.
+	BlockedPath string
+	// Suggestions are changes that would spare the question next time.
+	Suggestions []PermissionUpdate
+	// Title, DisplayName and Description are for people: the question in one
+	// line, the tool's name, and what the model says that the call is for.
+	Title, DisplayName, Description string
+}
+
+// PermissionAnswer is the decision on a call (O-53). Its zero value denies.
+type PermissionAnswer struct {
+	Allow     bool
+	Input     json.RawMessage // allow: replaces the input; nil: as it was
+	Message   string          // deny: told to the model; "": a text that the user declined
+	Interrupt bool            // deny: also ends the user turn (L-147)
+}
+
+// PermissionUpdate is a change of the permissions.
+type PermissionUpdate = permission.Update
 
 // Errors for errors.Is.
 var (

@@ -32,7 +32,7 @@ func edit(path, old, new string) in {
 }
 
 func TestEditContent(t *testing.T) {
-	conform.Covers(t, "T-70", "T-72", "T-73", "T-74", "T-80", "T-83", "B-081", "B-082", "B-083")
+	conform.Covers(t, "T-70", "T-72", "T-73", "T-74", "T-80", "T-83", "B-081", "B-082", "B-083", "B-088")
 	const bom = byteOrderMark
 	for _, test := range []struct {
 		name, before, old, new string
@@ -46,6 +46,9 @@ func TestEditContent(t *testing.T) {
 		{name: "blanks count", before: "a  b", old: "a b", err: "differs only in blanks"},
 		{name: "tabs count", before: "\tx", old: "    x", err: "differs only in blanks"},
 		{name: "no-break space", before: "a\u00A0b", old: "a b", err: "U+00A0"},
+		{name: "accents in two characters", before: "e\u0301t\u00e9", old: "\u00e9t\u00e9", err: "accented characters"},
+		{name: "typographic quotes", before: "it\u2019s", old: "it's", err: "U+2019"},
+		{name: "typographic dash", before: "a \u2014 b", old: "a - b", err: "dashes"},
 		{name: "not there", before: "abc", old: "x", err: "not found"},
 		{name: "case counts", before: "abc", old: "ABC", err: "not found"},
 		{name: "twice", before: "x y x", old: "x", new: "z", err: "2 times; add surrounding lines until it is unique, or set replace_all"},

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 const byteOrderMark = "\uFEFF"
@@ -226,11 +228,22 @@ func nearMiss(text, old string) string {
 			return "; the file and old_string differ in non-breaking spaces (U+00A0)"
 		}
 	}
+	if composed := norm.NFC.String(old); strings.Contains(norm.NFC.String(text), composed) {
+		return "; the file and old_string write accented characters differently (as one character, or as a letter and a combining mark)"
+	}
+	if plain := lookAlikes.Replace(old); strings.Contains(lookAlikes.Replace(text), plain) {
+		return "; the file and old_string differ in quotation marks or dashes that look alike (such as U+2019 and ')"
+	}
 	if blanks := collapseBlanks(old); strings.TrimSpace(blanks) != "" && strings.Contains(collapseBlanks(text), blanks) {
 		return "; there is a place that differs only in blanks (tabs, spaces or their number)"
 	}
 	return ""
 }
+
+// lookAlikes turns typographic quotation marks and dashes into plain ones.
+var lookAlikes = strings.NewReplacer(
+	"\u2018", "'", "\u2019", "'", "\u201C", `"`, "\u201D", `"`, "\u2010", "-", "\u2011", "-", "\u2013", "-", "\u2014", "-", "\u2212", "-",
+)
 
 func collapseBlanks(s string) string {
 	var b strings.Builder
