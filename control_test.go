@@ -2,6 +2,7 @@ package turnwright_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"runtime"
 	"strings"
@@ -123,7 +124,7 @@ func TestToolTimeout(t *testing.T) {
 // TestHeartbeat sees a sign of life every 30 seconds of a long call.
 func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conform.Covers(t, "M-88", "T-30")
+		conform.Covers(t, "M-88", "T-30", "W-310")
 		_, o := inMemory(t, agenttest.Script(agenttest.Call("slow", `{}`), agenttest.Text("done")))
 		slow := turnwright.NewTool("slow", "Takes 95 seconds.", func(ctx context.Context, _ struct{}) (string, error) {
 			time.Sleep(95 * time.Second)
@@ -135,6 +136,22 @@ func TestHeartbeat(t *testing.T) {
 		for _, m := range out.messages {
 			if p, ok := m.(*message.ToolProgress); ok && p.Heartbeat && p.ToolName == "slow" {
 				at = append(at, p.ElapsedTimeSeconds)
+				raw, err := message.Marshal(p)
+				keys := map[string]any{}
+				if err == nil {
+					err = json.Unmarshal(raw, &keys)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				for key, want := range map[string]any{
+					"type": "tool_progress", "tool_name": "slow", "parent_tool_use_id": nil,
+					"elapsed_time_seconds": p.ElapsedTimeSeconds, "heartbeat": true, "tool_use_id": p.ToolUseID,
+				} {
+					if got, ok := keys[key]; !ok || got != want || p.ToolUseID == "" {
+						t.Errorf("%s is %v, want %v", key, got, want)
+					}
+				}
 			}
 		}
 		if len(at) != 3 || at[0] != 30 || at[2] != 90 {
