@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -190,6 +191,72 @@ func TestBashShell(t *testing.T) {
 	s.vars["SHELL"] = own // neither bash nor zsh
 	if text, _, _ := s.bash("echo $((1+1))"); text != "2" {
 		t.Errorf("got %q", text)
+	}
+}
+
+// TestBashShellOrder: without a setting the first of zsh and bash in PATH runs
+// commands.
+func TestBashShellOrder(t *testing.T) {
+	conform.Covers(t, "T-108")
+	s := newSession(t)
+	shells := map[string]string{}
+	for _, name := range []string{"sh", "fish", "bash", "zsh"} {
+		shells[name] = s.write("bin/"+name, "#!/bin/sh\n")
+		if err := os.Chmod(shells[name], 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", s.path("bin"))
+	for _, shell := range []string{"", "/bin/sh", shells["fish"]} {
+		s.vars["SHELL"] = shell
+		if got, err := findShell(s.env); got != shells["zsh"] {
+			t.Errorf("SHELL=%q: %q, %v; want zsh", shell, got, err)
+		}
+	}
+	s.vars["SHELL"] = shells["bash"]
+	if got, err := findShell(s.env); got != shells["bash"] {
+		t.Errorf("SHELL is bash: %q, %v", got, err)
+	}
+	delete(s.vars, "SHELL")
+	for _, gone := range []string{"zsh", "bash"} {
+		if err := os.Remove(shells[gone]); err != nil {
+			t.Fatal(err)
+		}
+		got, err := findShell(s.env)
+		switch {
+		case gone == "zsh" && got != shells["bash"]:
+			t.Errorf("without zsh: %q, %v", got, err)
+		case gone == "bash" && (err == nil || !strings.Contains(err.Error(), "CLAUDE_CODE_SHELL")):
+			t.Errorf("without both: %q, %v", got, err)
+		}
+	}
+}
+
+// TestBashOwnInput: a command reads nothing of what waits on the standard input
+// of the program that it runs in.
+func TestBashOwnInput(t *testing.T) {
+	conform.Covers(t, "B-106", "T-128")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	const waiting = "not for the command\n"
+	if _, err := w.WriteString(waiting); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	own := os.Stdin
+	defer func() { os.Stdin = own }()
+	os.Stdin = r
+	s := newSession(t)
+	for _, command := range []string{"cat", "read -r x; echo \"$x\"", "sh -c 'cat'", "cat & wait"} {
+		if text, _, _ := s.bash(command); strings.Contains(text, "not for") {
+			t.Errorf("%s: read %q", command, text)
+		}
+	}
+	if left, err := io.ReadAll(r); err != nil || string(left) != waiting {
+		t.Errorf("left for the program: %q, %v", left, err)
 	}
 }
 

@@ -175,7 +175,7 @@ func globResult(env *tool.Env, pattern string, found *search.GlobResult, complet
 		notes = append(notes, fmt.Sprintf("The search ran into its time limit of %s; there may be more files. Use a narrower pattern or path.", globTime(env)))
 	case out.Truncated:
 		notes = append(notes, fmt.Sprintf("These are the newest %d of %d files. Use a narrower pattern or path to see others.", len(found.Paths), found.Total))
-	case found.Total == 0 && !strings.Contains(filepath.ToSlash(pattern), "/"):
+	case found.Total == 0 && pattern != "**" && !strings.Contains(filepath.ToSlash(pattern), "/"):
 		notes = append(notes, fmt.Sprintf("The pattern looks in the directory itself only; **/%s looks below it too.", pattern))
 	}
 	if found.LeftOut {

@@ -265,7 +265,12 @@ func (in *grepInput) notes(o *search.GrepOptions, found *search.GrepResult, show
 		if in.Type != "" {
 			filters = append(filters, fmt.Sprintf("type %q", in.Type))
 		}
-		notes = append(notes, "No file was searched: none fits "+strings.Join(filters, " and ")+".")
+		note := "No file was searched: none fits " + strings.Join(filters, " and ") + "."
+		if found.LeftOut {
+			note = "No file was searched: none that git does not ignore fits " + strings.Join(filters, " and ") +
+				". Ignored files are left out; to search them, name their directory, or the file, as path."
+		}
+		notes = append(notes, note)
 	}
 	if found.TooLarge > 0 {
 		notes = append(notes, quantity(found.TooLarge, "file was", "files were")+" left out, being too large for multiline.")

@@ -10,6 +10,7 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -159,6 +160,49 @@ func TestReadScaledImage(t *testing.T) {
 	if len(r.Content) != 2 || !strings.Contains(r.Content[1].Text(), "4000 by 100") || !strings.Contains(r.Content[1].Text(), "2000 by 50") {
 		t.Errorf("%d blocks", len(r.Content))
 	}
+}
+
+// TestImageIsRead: an image that was shown may be overwritten, and not when it
+// has changed since.
+func TestImageIsRead(t *testing.T) {
+	conform.Covers(t, "T-57")
+	s := newSession(t)
+	data := string(pngOf(t, noise(9, 7)))
+	path := s.write("a.png", data)
+	s.fails("Write", file(path, "text"), "has not been read")
+	if _, err := s.call("Read", in{"file_path": path}); err != nil {
+		t.Fatal(err)
+	}
+	s.text("Write", file(path, "text"))
+	path = s.write("b.png", data)
+	if _, err := s.call("Read", in{"file_path": path}); err != nil {
+		t.Fatal(err)
+	}
+	s.write("b.png", data+"more")
+	s.fails("Write", file(path, "text"), "has changed")
+}
+
+// TestImageFileTooLarge: an image is not taken into memory whatever its size,
+// and one that is cut off there is not shown.
+func TestImageFileTooLarge(t *testing.T) {
+	conform.Covers(t, "B-110")
+	small := pngOf(t, noise(9, 7))
+	c := &counter{r: io.MultiReader(bytes.NewReader(small), zeros{})} // without end
+	r, err := readImage(c, "big.png", "image/png")
+	if err == nil || !strings.Contains(err.Error(), "more than 67108864 bytes") {
+		t.Errorf("%v, %v", r, err)
+	}
+	if c.n != maxImageFile+1 {
+		t.Errorf("read %d bytes", c.n)
+	}
+}
+
+// zeros reads as zero bytes without end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
 
 func FuzzImage(f *testing.F) {

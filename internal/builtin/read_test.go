@@ -372,6 +372,9 @@ func TestReadImages(t *testing.T) {
 		s.fails("Read", in{"file_path": s.write("half.png", pngData[:len(pngData)-20])}, "damaged")
 		s.fails("Read", in{"file_path": s.write("torn.png", pngData[:12])}, "damaged")
 		s.fails("Read", in{"file_path": s.write("torn.webp", webp("VP8 ", 1, 2, 3, 4, 5, 6))}, "damaged")
+		// The bytes say what a file is, not its name (T-52): text is text, and an
+		// empty file is an empty file, under whatever name. Neither gives the API
+		// an image that it would refuse.
 		if text, _ := s.read(in{"file_path": s.write("text.png", "no image\n")}); text != "     1\tno image" {
 			t.Errorf("text named .png: %q", text)
 		}

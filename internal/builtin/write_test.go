@@ -157,6 +157,50 @@ func TestWriteNeedsWholeRead(t *testing.T) {
 	s.text("Write", file(notebook, `{"cells":[]}`))
 }
 
+// TestRelaxedThroughLink: a link inside to a file outside does not spare its
+// reading, nor does a link outside to a file inside.
+func TestRelaxedThroughLink(t *testing.T) {
+	conform.Covers(t, "T-64")
+	s := newSession(t)
+	outside, inside := s.write("outside/f", "x"), s.write("inside/f", "x")
+	if err := errors.Join(os.Symlink(outside, s.path("inside/link")), os.Symlink(inside, s.path("outside/link"))); err != nil {
+		t.Skip("no symbolic links here:", err)
+	}
+	s.env.NeedsRead = func(path string) bool { return strings.HasPrefix(path, s.path("outside")) }
+	for _, link := range []string{"inside/link", "outside/link"} {
+		s.fails("Write", file(s.path(link), "y"), "has not been read")
+		s.fails("Edit", edit(s.path(link), "x", "y"), "has not been read")
+	}
+	if s.content("outside/f") != "x" || s.content("inside/f") != "x" {
+		t.Error("a file was changed")
+	}
+	s.text("Write", file(inside, "y"))
+	s.read(in{"file_path": s.path("inside/link")})
+	s.text("Write", file(s.path("inside/link"), "y"))
+}
+
+// TestReplaceLink: a link that has come into the place of a file since it was
+// looked at is neither followed nor replaced.
+func TestReplaceLink(t *testing.T) {
+	conform.Covers(t, "T-67")
+	s := newSession(t)
+	target, link := s.write("f", "one"), s.path("link")
+	if err := os.Symlink(target, link); err != nil {
+		t.Skip("no symbolic links here:", err)
+	}
+	info, err := os.Stat(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := replaceFile(link, []byte("two"), info, "key"); !errors.Is(err, errChangedMeanwhile) {
+		t.Errorf("got %v", err)
+	}
+	if now, err := os.Lstat(link); err != nil || now.Mode().Type() != fs.ModeSymlink || s.content("f") != "one" {
+		t.Errorf("the link is %v, %v; the file has %q", now, err, s.content("f"))
+	}
+	s.noTemp(".")
+}
+
 func TestReadDenied(t *testing.T) {
 	conform.Covers(t, "T-65", "T-71", "T-76", "P-86", "P-87")
 	s := newSession(t)

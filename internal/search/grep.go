@@ -68,6 +68,7 @@ type GrepResult struct {
 	Searched   int           // files that the filter let through
 	Unreadable int           // files and directories that could not be read
 	TooLarge   int           // files left out, because a multiline pattern needs them whole
+	LeftOut    bool          // ignore rules took away files, or directories with files, that the filter may let through
 }
 
 // Grep searches a file, or the files below a directory. It goes over them
@@ -101,7 +102,7 @@ func Grep(ctx context.Context, o GrepOptions) (*GrepResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	res := &GrepResult{Unreadable: int(w.unreadable.Load())}
+	res := &GrepResult{Unreadable: int(w.unreadable.Load()), LeftOut: w.leftOut.Load() > 0}
 	var found []fileHit
 	for _, s := range searchers {
 		found = append(found, s.found...)
