@@ -137,6 +137,35 @@ func TestCallbackWaits(t *testing.T) {
 	})
 }
 
+// TestCommandsAreJudgedWhereTheyRun: after a kept "cd" a relative path is what
+// it is from there, for the working directories and for the rules.
+func TestCommandsAreJudgedWhereTheyRun(t *testing.T) {
+	conform.Covers(t, "T-109", "P-76")
+	srv := agenttest.NewServer(t, bashCalls("cat ../f.txt", "cd sub", "cat ../f.txt", "cat secret.txt", "cat ../../outside.txt", "cat g.txt"))
+	o := base(t, srv)
+	o.CWD = filepath.Join(t.TempDir(), "project")
+	o.DisallowedTools = []string{"Read(./sub/secret.txt)"}
+	for _, name := range []string{"f.txt", "../f.txt", "../outside.txt", "sub/g.txt", "sub/secret.txt"} {
+		path := filepath.Join(o.CWD, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("content of "+name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := query(t, "go", o); out.err != nil {
+		t.Fatal(out.err)
+	}
+	requests := srv.Requests()[1:]
+	for i, want := range []string{"", "(no output)", "content of f.txt", "", "", "content of sub/g.txt"} {
+		r := requests[i].LastToolResults()[0]
+		if r.IsError != (want == "") || want != "" && r.Text != want || strings.Contains(r.Text, "content of ") != strings.HasPrefix(want, "content") {
+			t.Errorf("command %d: error %v, %q; want %q", i, r.IsError, r.Text, want)
+		}
+	}
+}
+
 // TestModesOfCommands runs real commands in each mode.
 func TestModesOfCommands(t *testing.T) {
 	conform.Covers(t, "P-8", "P-9", "P-10", "P-15", "P-66", "O-49", "O-50", "B-063")

@@ -21,6 +21,46 @@ import (
 	"github.com/turnwright/turnwright/internal/conform"
 )
 
+func TestReadSchema(t *testing.T) {
+	conform.Covers(t, "T-40")
+	var schema struct {
+		Type       string
+		Properties map[string]struct {
+			Type        string
+			Description string
+			Minimum     *float64
+		}
+		Required             []string
+		AdditionalProperties *bool
+	}
+	if err := json.Unmarshal(NewRead().Spec().InputSchema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	if schema.Type != "object" || len(schema.Required) != 1 || schema.Required[0] != "file_path" || schema.AdditionalProperties == nil || *schema.AdditionalProperties {
+		t.Errorf("schema %+v", schema)
+	}
+	want := map[string]string{"file_path": "string", "offset": "integer", "limit": "integer", "pages": "string"}
+	for name, typ := range want {
+		if p := schema.Properties[name]; p.Type != typ || p.Description == "" || (p.Minimum != nil) != (typ == "integer") {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+	if len(schema.Properties) != len(want) {
+		t.Errorf("fields %v", schema.Properties)
+	}
+	s := newSession(t)
+	path := s.write("f.txt", "one\ntwo\nthree\n")
+	if text := s.text("Read", in{"file_path": path, "offset": 2.0, "limit": 1.0}); !strings.HasPrefix(text, "     2\ttwo") || strings.Contains(text, "three") {
+		t.Errorf("offset and limit: %q", text)
+	}
+	s.fails("Read", in{"offset": 1}, "file_path")
+	s.fails("Read", in{"file_path": path, "offset": -1}, "offset")
+	s.fails("Read", in{"file_path": path, "limit": 0}, "limit")
+	s.fails("Read", in{"file_path": path, "limit": 1.5}, "limit")
+	s.fails("Read", in{"file_path": path, "pages": 1.5}, "pages")
+	s.fails("Read", in{"file_path": path, "lines": 1}, "lines")
+}
+
 type readOutput struct {
 	Type string `json:"type"`
 	File struct {
