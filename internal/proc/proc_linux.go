@@ -88,12 +88,13 @@ type search struct {
 	family *Family
 	mine   func(mark uint64) bool
 	byEnv  bool
+	send   func(process, syscall.Signal) // process.signal; tests look on
 }
 
 func (f *Family) search(mine func(uint64) bool) search {
 	f.treeMu.Lock()
 	defer f.treeMu.Unlock()
-	return search{f, mine, f.byEnv}
+	return search{f, mine, f.byEnv, process.signal}
 }
 
 func (t *Tree) search() search {
@@ -245,14 +246,14 @@ func (s search) kill() {
 		for _, p := range found {
 			if !stopped[p.process] {
 				stopped[p.process], fresh = true, true
-				p.signal(syscall.SIGSTOP)
+				s.send(p.process, syscall.SIGSTOP)
 			}
 		}
 		if fresh && round%10 != 0 {
 			continue // look for what they started meanwhile
 		}
 		for p := range stopped { // also what no longer shows its mark
-			p.signal(syscall.SIGKILL)
+			s.send(p, syscall.SIGKILL)
 		}
 		time.Sleep(pause)
 		pause = min(2*pause, 20*time.Millisecond)

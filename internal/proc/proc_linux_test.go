@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -121,6 +122,88 @@ func TestLeftovers(t *testing.T) {
 	}
 	if _, err := f.Start(exec.Command("true"), f.Mark(), false); err != ErrEnded {
 		t.Errorf("after the end: %v", err)
+	}
+}
+
+// relatives are processes without a mark of their own: they set the limit anew
+// and have an empty environment. They write their ids.
+var relatives = map[string]struct {
+	script string
+	n      int
+}{
+	// Its parent is gone: it is known by the session of the shell.
+	"of the session": {`( (ulimit -S -x unlimited; echo $BASHPID >>$F; exec env -i sleep 300) & ); `, 1},
+	// In a session of its own: known by its parent.
+	"child": {`(ulimit -S -x unlimited; exec setsid env -i F=$F PATH=$PATH bash -c 'echo $$ >>$F; exec sleep 300') & `, 1},
+	// By its parent, which is known by its own alone, and so on.
+	"generations": {`(ulimit -S -x unlimited; exec setsid env -i F=$F PATH=$PATH bash -c '
+		echo $$ >>$F; setsid bash -c "echo \$\$ >>\$F; setsid bash -c \"echo \\\$\\\$ >>\\\$F; exec sleep 300\" & wait" & wait') & `, 3},
+}
+
+// TestEndFindsRelatives: what belongs to a marked process without being marked
+// is ended with it.
+func TestEndFindsRelatives(t *testing.T) {
+	for name, test := range relatives {
+		t.Run(name, func(t *testing.T) {
+			conform.Covers(t, "T-128", "B-101")
+			f := NewFamily()
+			defer f.End()
+			// The shell is deaf, so that it must be killed.
+			tree, ids := starts(t, f, `trap '' TERM; `+test.script+`while :; do sleep 1; done`, test.n, true)
+			t.Cleanup(func() {
+				for _, pid := range ids {
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+				}
+			})
+			for _, pid := range ids {
+				for end := time.Now().Add(patience); tree.search().marked(pid) && time.Now().Before(end); {
+					time.Sleep(10 * time.Millisecond)
+				}
+				if !lives(pid) || tree.search().marked(pid) {
+					t.Fatalf("process %d of %d: not running, or marked", pid, ids)
+				}
+			}
+			if !tree.End(10 * time.Millisecond) {
+				t.Error("the shell has not exited")
+			}
+			for _, pid := range ids {
+				if lives(pid) {
+					t.Errorf("process %d of %d still runs", pid, ids)
+				}
+			}
+		})
+	}
+}
+
+// TestStopBeforeKill: no process is killed before all that are known have been
+// stopped, or those left would fork while their relatives die.
+func TestStopBeforeKill(t *testing.T) {
+	conform.Covers(t, "B-101")
+	f := NewFamily()
+	defer f.End()
+	tree, ids := starts(t, f, `for i in 1 2 3 4 5; do setsid sleep 300 & echo $! >>$F; done; wait`, 5, true)
+	s := tree.search()
+	stopped, killed := map[int]bool{}, map[int]bool{}
+	s.send = func(p process, sig syscall.Signal) {
+		switch sig {
+		case syscall.SIGSTOP:
+			if len(killed) > 0 {
+				t.Errorf("%d is stopped after %d processes were killed", p.pid, len(killed))
+			}
+			stopped[p.pid] = true
+		case syscall.SIGKILL:
+			if !stopped[p.pid] {
+				t.Errorf("%d is killed and was not stopped", p.pid)
+			}
+			killed[p.pid] = true
+		}
+		p.signal(sig)
+	}
+	s.kill()
+	for _, pid := range append(ids, tree.cmd.Process.Pid) {
+		if !stopped[pid] || !killed[pid] || lives(pid) {
+			t.Errorf("%d: stopped %v, killed %v, lives %v", pid, stopped[pid], killed[pid], lives(pid))
+		}
 	}
 }
 
