@@ -1,12 +1,18 @@
 package turnwright_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"image"
+	_ "image/jpeg" // what Read may make of a heavy image
+	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/turnwright/turnwright"
 	"github.com/turnwright/turnwright/agenttest"
 	"github.com/turnwright/turnwright/internal/conform"
 )
@@ -70,7 +76,7 @@ func TestContractParallelEdits(t *testing.T) {
 // server: what Read returns is what the API takes.
 func TestContractDocuments(t *testing.T) {
 	conform.Covers(t, "T-52", "T-54", "T-55", "B-110")
-	const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+	const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 	srv := agenttest.NewServer(t, agenttest.Script(
 		agenttest.Blocks(agenttest.Call("Read", `{"file_path":"n.ipynb"}`), agenttest.Call("Read", `{"file_path":"bad.pdf"}`)),
 		agenttest.Call("NotebookEdit", `{"notebook_path":"n.ipynb","cell_id":"cell-0","new_source":"y"}`),
@@ -78,7 +84,7 @@ func TestContractDocuments(t *testing.T) {
 	))
 	o := base(t, srv)
 	for name, text := range map[string]string{
-		"n.ipynb": `{"nbformat":4,"cells":[{"cell_type":"code","source":"x","outputs":[{"output_type":"display_data","data":{"image/png":"` + png + `"}}]}]}`,
+		"n.ipynb": `{"nbformat":4,"cells":[{"cell_type":"code","source":"x","outputs":[{"output_type":"display_data","data":{"image/png":"` + pixel + `"}}]}]}`,
 		"bad.pdf": "%PDF-1.7\nnothing in here",
 	} {
 		if err := os.WriteFile(filepath.Join(o.CWD, name), []byte(text), 0o644); err != nil {
@@ -97,5 +103,78 @@ func TestContractDocuments(t *testing.T) {
 	results := srv.Requests()[1].LastToolResults()
 	if len(results) != 2 || results[0].IsError || !results[1].IsError {
 		t.Errorf("results %+v", results)
+	}
+}
+
+// TestContractBadImages reads what is no image, or one that the API would
+// refuse, and goes on: each fails alone, or is made to fit, and nothing that is
+// too large gets into the history. The type comes from the bytes, so text named
+// .png is text and an empty .jpg an empty file.
+func TestContractBadImages(t *testing.T) {
+	conform.Covers(t, "B-110", "T-52", "T-53")
+	encode := func(m image.Image, level png.CompressionLevel) []byte {
+		var b bytes.Buffer
+		if err := (&png.Encoder{CompressionLevel: level}).Encode(&b, m); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	heavy := encode(image.NewRGBA(image.Rect(0, 0, 1400, 1200)), png.NoCompression)
+	if len(heavy) < 6<<20 {
+		t.Fatalf("%d bytes", len(heavy))
+	}
+	wide := encode(image.NewGray(image.Rect(0, 0, 9000, 10)), png.DefaultCompression)
+	files := []struct {
+		name    string
+		data    []byte
+		isError bool
+		image   bool
+		text    string
+	}{
+		{"wide.png", wide, false, true, "9000 by 10"},
+		{"heavy.png", heavy, false, true, ""},
+		{"text.png", []byte("no image\n"), false, false, "no image"},
+		{"empty.jpg", nil, false, false, "is empty"},
+		{"torn.png", wide[:len(wide)-20], true, false, "damaged"},
+		{"notes.txt", []byte("fine\n"), false, false, "fine"},
+	}
+	var steps []agenttest.Step
+	for _, f := range files {
+		steps = append(steps, agenttest.Call("Read", fmt.Sprintf(`{"file_path":%q}`, f.name)))
+	}
+	srv := agenttest.NewServer(t, agenttest.Script(append(steps, agenttest.Text("done"))...))
+	o := base(t, srv)
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(o.CWD, f.name), f.data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := query(t, "go", o)
+	if out.err != nil || out.result.Subtype != turnwright.Success {
+		t.Fatalf("%+v, %v", out.result, out.err)
+	}
+	for i, f := range files {
+		r := srv.Requests()[i+1].LastToolResults()[0]
+		images := 0
+		for _, b := range r.Block.Content {
+			if b.Type != "image" {
+				continue
+			}
+			images++
+			var sent struct{ Source struct{ Data []byte } }
+			if err := json.Unmarshal(b.Raw, &sent); err != nil {
+				t.Fatal(err)
+			}
+			data := sent.Source.Data
+			if c, _, err := image.DecodeConfig(bytes.NewReader(data)); err != nil || c.Width > 2000 || c.Height > 2000 || len(data) > 5<<20/4*3 {
+				t.Errorf("%s is sent with %d by %d pixels, %d bytes, %v", f.name, c.Width, c.Height, len(data), err)
+			}
+		}
+		if r.IsError != f.isError || (images == 1) != f.image || !strings.Contains(r.Text, f.text) {
+			t.Errorf("%s: error %v, %d images, %q", f.name, r.IsError, images, r.Text)
+		}
+	}
+	if n := len(srv.Last().Body); n > 5<<20 {
+		t.Errorf("the last request has %d bytes", n)
 	}
 }

@@ -22,6 +22,9 @@ func samplePDF(n int) string {
 	return fmt.Sprintf("%%PDF-1.4\n1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n2 0 obj\n<</Type/Pages/Count %d/Kids[%s]>>\nendobj\n%strailer\n<</Root 1 0 R>>\n%%%%EOF\n", n, kids, pages)
 }
 
+// TestReadPDF also shows that pages come as a PDF of their own. So of the types
+// of output that T-41 lists, "parts", for pages as files in a directory, is one
+// that Read never gives.
 func TestReadPDF(t *testing.T) {
 	conform.Covers(t, "T-40", "T-41", "T-54")
 	s := newSession(t)
