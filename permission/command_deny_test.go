@@ -251,7 +251,10 @@ func TestAcceptEditsCommands(t *testing.T) {
 			echo x > a.txt
 			cp --target-directory=/etc a.txt
 			rm -rf .
-			rm -rf $W`},
+			rm -rf $W
+			echo ../out | xargs rm -rf src
+			xargs mkdir x
+			xargs touch a < a.txt`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if len(c.ids) > 0 {

@@ -282,7 +282,38 @@ const (
 		select PATH in .; do ls; done
 		: ${CDPATH:=/etc}; cd src
 		{PATH}>/dev/null; ls
-		ls {PATH}>/dev/null`
+		ls {PATH}>/dev/null
+		ls # x\⏎touch x
+		ls # \⏎bash -c 'echo any > x'
+		<&-find echo . -maxdepth 0 -exec touch x \;
+		0<&-touch x
+		>&-touch x
+		<&-cat echo $O/o.txt
+		cat <<E⏎\⏎E⏎touch x⏎E
+		echo $(cat <<E⏎E)⏎touch x⏎E⏎)
+		echo $(cat <<'E'⏎E)⏎touch x⏎E⏎)
+		LC_A='x[$(touch x)]'; LC_B[LC_A]=1
+		LC_A='x[$(touch x)]'; LC_B=([LC_A]=1)
+		LC_A='x[$(touch x)]'; LC_B+=([LC_A]=1)
+		LC_A='x[$(touch x)]'; [[ -n ${LC_B[LC_A]} ]]
+		LC_A='x[$(touch x)]'; [[ LC_A -eq 1 ]]
+		LC_A='$(touch x)'; LC_B=${LC_A@P}
+		LC_A='x[$(touch x)]'; ((LC_A))
+		LC_A='x[$(touch x)]'; let LC_A
+		LC_A='x[$(touch x)]'; ((LC_A)) < a.txt
+		LC_A='x[$(touch x)]'; ls && LC_B[LC_A]=1
+		LC_A='x[$(touch x)]'; case ${LC_B[LC_A]} in x) ;; esac
+		LC_A='x[$(touch x)]'; LC_B=${LC_C:LC_A}
+		LC_A='x[$(touch x)]'; LC_B=$((LC_A))
+		((LC_A)) < a.txt
+		COLUMNS='x[$(touch x)]' ls
+		echo . -maxdepth 0 -exec touch x '{}' + | xargs find
+		echo ../out -delete | xargs find
+		echo ../out/secret | xargs cat
+		echo a.txt -o x | xargs sort
+		xargs cat <<< .env
+		timeout 5 xargs git log
+		xargs nice ls`
 )
 
 func TestReadOnlyCommands(t *testing.T) {
@@ -418,6 +449,10 @@ func TestCommandRules(t *testing.T) {
 			if true; then`},
 		{"data of a here-document", []string{"P-72"}, permission.Config{Allow: []string{"Bash(python3 *)"}}, allow, `
 			python3 - <<'E'⏎rm x; eval y⏎E`},
+		{"a here-document in a substitution", []string{"P-60"}, permission.Config{Allow: []string{"Bash(git commit:*)"}}, allow, `
+			git commit -m "$(cat <<'EOF'⏎fix: it's (a) thing⏎EOF⏎)"`},
+		{"xargs is no way around the rule for find", []string{"P-65"}, permission.Config{Allow: []string{"Bash(find *)", "Bash(xargs find *)"}}, ask, `
+			echo -delete | xargs find .`},
 		{"after a here-document", []string{"B-050"}, permission.Config{Allow: []string{"Bash(cat *)"}, Deny: []string{"Bash(rm *)"}}, deny, `
 			cat <<'E'⏎x⏎E⏎rm x
 			cat <<-E⏎x⏎	E⏎rm x

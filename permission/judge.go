@@ -84,12 +84,7 @@ func (c *command) judge(tool string, only bool) verdict {
 
 func (c *command) judgePart(tool string, i int, only bool) verdict {
 	part, at := c.script.Parts[i], &c.parts[i]
-	var v verdict
-	if len(part.Words) > 0 || len(part.Assigns) > 0 {
-		v = c.judgeWords(tool, part, at, only)
-	} else {
-		v = verdict{ok: true, typ: ReasonOther, why: "a redirection"}
-	}
+	v := c.judgeWords(tool, part, at, only)
 	if !v.ok {
 		return v
 	}
@@ -156,8 +151,12 @@ func (c *command) judgeWords(tool string, part shell.Part, at *place, only bool)
 	switch {
 	case unsafe >= 0:
 		v = refuse("the assignment to %s may change what runs", part.Assigns[unsafe].Name)
+	case len(part.Words) == 0 && len(c.script.Unsure) == 0:
+		return verdict{ok: true, typ: ReasonOther, why: "an assignment or a redirection"}
 	case len(part.Words) == 0:
-		return verdict{ok: true, typ: ReasonOther, why: "an assignment"}
+		v = refuse("it holds %s", strings.Join(c.script.Unsure, "; "))
+	case shell.Fed(part.Words):
+		v.why += ", whose arguments are known only when it runs"
 	case read && len(c.script.Unsure) == 0:
 		if v = c.harmless(words, at); v.ok {
 			return v
@@ -172,7 +171,7 @@ func (c *command) judgeWords(tool string, part shell.Part, at *place, only bool)
 	if rule, ok := c.byRule(tool, part, words, read && unsafe < 0); ok {
 		return verdict{ok: true, typ: ReasonRule, why: fmt.Sprintf("allow rule %q", rule)}
 	}
-	if len(c.script.Unsure) > 0 {
+	if len(c.script.Unsure) > 0 && len(part.Words) > 0 {
 		v.why += "; it holds " + strings.Join(c.script.Unsure, "; ")
 	}
 	if v.missing == nil && read && unsafe < 0 && len(c.script.Unsure) == 0 {
@@ -289,7 +288,7 @@ func (c *command) byRule(tool string, part shell.Part, words []shell.Word, plain
 		exact = append(exact, assigns.String()+shell.Text(part.Words))
 		if plain {
 			exact = append(exact, shell.Text(words))
-			if !shell.ExactOnly(words) {
+			if !shell.ExactOnly(words) && !(shell.Fed(part.Words) && words[0].Text == "find") {
 				wild = shell.Text(words)
 			}
 		}

@@ -29,6 +29,9 @@ func Parse(command string) (s Script, err error) {
 	if err != nil {
 		return Script{}, fmt.Errorf("the command cannot be parsed: %w", err)
 	}
+	if err := unclear(command, file); err != nil {
+		return Script{}, err
+	}
 	r := &reader{src: command, index: map[*syntax.CallExpr]int{}}
 	r.stmts(file.Stmts)
 	return r.out, nil
@@ -175,6 +178,24 @@ func (r *reader) assign(a *syntax.Assign) Assign {
 	out := Assign{Source: r.source(a)}
 	if a.Name != nil {
 		out.Name = a.Name.Value
+	}
+	if a.Index != nil && !numeric(a.Index) {
+		r.unsure("arithmetic, which evaluates the values of variables")
+	}
+	if a.Array != nil {
+		for _, e := range a.Array.Elems {
+			if e.Index != nil && !numeric(e.Index) {
+				r.unsure("arithmetic, which evaluates the values of variables")
+			}
+		}
+	}
+	if lit := ""; out.Name == "COLUMNS" || out.Name == "LINES" { // zsh evaluates what they are set to
+		if a.Value != nil {
+			lit = a.Value.Lit()
+		}
+		if strings.Trim(lit, "0123456789") != "" || a.Value != nil && lit == "" && len(a.Value.Parts) > 0 {
+			r.unsure("arithmetic, which evaluates the values of variables")
+		}
 	}
 	switch {
 	case a.Value != nil:

@@ -68,6 +68,47 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestUnclear: texts that the parser and bash divide differently are not parsed;
+// those near them are.
+func TestUnclear(t *testing.T) {
+	conform.Covers(t, "P-70")
+	for _, command := range []string{
+		"ls # x\\\na", "ls #\\\\\na", "# \\\na", "a;# \\\nb", "(# \\\nb)", "$(# \\\nb)", "a `# \\\nb`",
+		"<&-a b", "0<&-a b", ">&-a b", "2>&-a b", "a 2>&1b", "<&\\\n-a b", "<&1-a b", "a >&-$b",
+		"cat <<E\n\\\nE\na\nE", "cat <<E\na\\\nE\nb\nE", "cat <<E\nE\\\nx\nE", "cat <<-E\n\t\\\n\tE\na\nE", "cat <<E\n$(a\nE\n)\nE\n",
+		"a $(cat <<E\nE)\nb\nE\n)", "a $(cat <<'E'\nE)\nb\nE\n)", "a \"$(cat <<'E'\nE;\nb\nE\n)\"", "a <(cat <<E\nE)\nb\nE\n)", "a `cat <<E\nb\nE\n`",
+		"cat <<E \"\nE\n\"\nE", "cat <<'E F'\nE F\n", "cat <<E''F\nEF", "cat <<E \\\n| b\nx\nE",
+	} {
+		if s, err := shell.Parse(command); err == nil {
+			t.Errorf("%q is read as %q", command, texts(s))
+		}
+	}
+	for _, command := range []string{
+		"ls # x\na", "a \\\n b # c", "a b#c\\\nd", "a '#' \\\n b", "a <&- 2>&1 >&- | b", "a 2>&1; b", "a <&3-; (a >&-)", "{ a; } 2>&1&& b", "a >&2",
+		"cat <<E\nE", "cat <<E\na\nEF\nE\nb", "cat <<'E'\na\\\nb\nE", "cat <<-E\n\ta\n\tE\nb", "cat <<E <<'F' && b\na\nE\nb\nF\nc", "cat <<\\E\n$(\nE",
+		"git commit -m \"$(cat <<'EOF'\nfix: a (b)\n\nIt's.\nEOF\n)\"", "cat <<E | b\n$(c) $d `e`\n\nE\n", "cat > x <<'END-OF_x.1'\n\n# \\\\ \nEND-OF_x.1\n", "(cat <<E\na\nE\n)", "if a; then cat <<E\nE)\nE\nfi", "cat <<E\n\n $x\nE\ncat <<E\n${y}\nE",
+	} {
+		if _, err := shell.Parse(command); err != nil {
+			t.Errorf("%q: %v", command, err)
+		}
+	}
+}
+
+func TestFed(t *testing.T) {
+	conform.Covers(t, "P-61")
+	for command, want := range map[string]bool{"xargs a": true, "nice xargs a": true, "xargs nice a": true, "xargs -n 1 a": true, "nice a": false, "a xargs": false, "": false} {
+		var words []shell.Word
+		if s, err := shell.Parse(command); err != nil {
+			t.Fatal(err)
+		} else if len(s.Parts) > 0 {
+			words = s.Parts[0].Words
+		}
+		if got := shell.Fed(words); got != want {
+			t.Errorf("%q: %v", command, got)
+		}
+	}
+}
+
 func TestAskAndUnsure(t *testing.T) {
 	conform.Covers(t, "P-71", "P-72")
 	for command, want := range map[string][2]bool{
@@ -104,6 +145,13 @@ func TestAskAndUnsure(t *testing.T) {
 		"~/a b":                   {false, false},
 		"~b/a":                    {true, false},
 		"a >! b":                  {false, true},
+		"a[b]=1":                  {false, true},
+		"a[1]=b":                  {false, false},
+		"a=([b]=1)":               {false, true},
+		"a=(b [1]=c)":             {false, false},
+		"COLUMNS='x[$(a)]'":       {false, true},
+		"COLUMNS=$a b":            {false, true},
+		"COLUMNS=80 b":            {false, false},
 	} {
 		s, err := shell.Parse(command)
 		if got := [2]bool{len(s.Ask) > 0, len(s.Unsure) > 0}; err != nil || got != want {

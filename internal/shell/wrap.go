@@ -89,6 +89,22 @@ func Stripped(words []Word) (rest []Word, ok bool) {
 	return words, true
 }
 
+// Fed reports whether a wrapper that Stripped takes off adds arguments to the
+// command: then the words are not all that it gets.
+func Fed(words []Word) bool {
+	for len(words) > 0 {
+		if words[0].Text == "xargs" {
+			return true
+		}
+		rest, ok := Unwrap(words)
+		if !ok {
+			break
+		}
+		words = rest
+	}
+	return false
+}
+
 // runners are programs that run what stands in their arguments. Rules that
 // forbid look through them (P-61), whatever their options.
 var runners = []string{

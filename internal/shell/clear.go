@@ -1,0 +1,139 @@
+package shell
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Texts that the parser and bash divide differently. They count as not parsed
+// (P-70).
+var (
+	errComment = errors.New("the command cannot be parsed: a comment ends in a backslash")
+	errCloses  = errors.New("the command cannot be parsed: a word follows a redirection between descriptors without a blank")
+	errHereDoc = errors.New("the command cannot be parsed: where a here-document ends is not clear")
+)
+
+var (
+	// continuedComment is what may be a comment that goes on in the next line for
+	// the parser; shells end it there. A quoted text may look like it, too.
+	continuedComment = regexp.MustCompile("(?m)(?:^|[\\s;&|()<>`])#.*\\\\\n")
+	// descriptor is what stands behind "<&" and ">&" for a descriptor.
+	descriptor = regexp.MustCompile(`^(?:[0-9]+-?|-)$`)
+	// delimiter is that of a here-document, quoted as a whole or not at all.
+	delimiter = regexp.MustCompile(`^(?:'([A-Za-z0-9_.!-]+)'|"([A-Za-z0-9_.!-]+)"|(\\?[A-Za-z0-9_.!]+))$`)
+)
+
+// unclear reports a text in which the parser may see other commands than bash.
+func unclear(src string, file *syntax.File) error {
+	if continuedComment.MatchString(src) {
+		return errComment
+	}
+	var err error
+	var docs []hereDoc
+	var stack []syntax.Node
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if n == nil {
+			stack = stack[:len(stack)-1]
+			return true
+		}
+		stack = append(stack, n)
+		d, ok := n.(*syntax.Redirect)
+		if !ok || d.Word == nil {
+			return true
+		}
+		word := slice(src, d.Word)
+		switch d.Op {
+		case syntax.DplIn, syntax.DplOut:
+			if strings.ContainsAny(word[:min(1, len(word))], `-\0123456789`) && !descriptor.MatchString(word) || strings.Contains(word, "\\\n") {
+				err = errCloses
+			}
+		case syntax.Hdoc, syntax.DashHdoc:
+			doc := hereDoc{at: int(d.Word.End().Offset()), word: word, tabs: d.Op == syntax.DashHdoc, body: d.Hdoc}
+			for _, n := range stack {
+				switch n := n.(type) {
+				case *syntax.CmdSubst:
+					doc.inside = true
+					if n.Backquotes {
+						err = errHereDoc
+					}
+				case *syntax.ProcSubst:
+					doc.inside = true
+				}
+			}
+			docs = append(docs, doc)
+		}
+		return true
+	})
+	if err == nil && !sameDocs(src, docs) {
+		err = errHereDoc
+	}
+	return err
+}
+
+// hereDoc is a here-document as the parser sees it.
+type hereDoc struct {
+	at     int // where its operator's word ends
+	word   string
+	tabs   bool // "<<-"
+	inside bool // a substitution, which some shells end at a line such as "E)"
+	body   *syntax.Word
+}
+
+// sameDocs reads the here-documents of a text line by line, as shells do, and
+// reports whether the parser found the same bodies.
+func sameDocs(src string, docs []hereDoc) bool {
+	slices.SortFunc(docs, func(a, b hereDoc) int { return a.at - b.at })
+	var line, next int // the end of the line of the last operator, and of its bodies
+	for _, d := range docs {
+		m := delimiter.FindStringSubmatch(d.word)
+		nl := strings.IndexByte(src[min(d.at, len(src)):], '\n')
+		if m == nil || nl < 0 {
+			return false
+		}
+		word := m[1] + m[2] + strings.TrimPrefix(m[3], `\`)
+		quoted := word != d.word
+		nl += d.at
+		rest := src[d.at:nl] // of the line; the newline must not be quoted
+		if nl != line && d.at < next || strings.HasSuffix(rest, `\`) || strings.Count(rest, `"`)%2 != 0 || strings.Count(rest, "'")%2 != 0 {
+			return false
+		}
+		start := nl + 1
+		if nl == line {
+			start = next
+		}
+		end, found := start, false
+		for from := start; from <= len(src); {
+			text, _, more := strings.Cut(src[from:], "\n")
+			end = from + len(text)
+			if d.tabs {
+				text = strings.TrimLeft(text, "\t")
+			}
+			if found = text == word; found || !more || d.inside && strings.HasPrefix(text, word) {
+				break
+			}
+			from = end + 1
+		}
+		if !found || !quoted && strings.Contains(src[d.at:end], "\\\n") {
+			return false
+		}
+		if d.body != nil && (int(d.body.Pos().Offset()) != start || int(d.body.End().Offset()) != end) ||
+			d.body == nil && strings.Contains(src[start:end], "\n") {
+			return false
+		}
+		line, next = nl, min(end+1, len(src))
+	}
+	return true
+}
+
+// slice is the source of a node.
+func slice(src string, n syntax.Node) string {
+	from, to := int(n.Pos().Offset()), int(n.End().Offset())
+	if from > to || to > len(src) {
+		return ""
+	}
+	return src[from:to]
+}
