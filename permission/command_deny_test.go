@@ -49,7 +49,29 @@ func TestCommandDenyRules(t *testing.T) {
 			trap "rm x" EXIT
 			bash <<E⏎rm x⏎E
 			sh <<< "rm x"
-			coproc rm x`},
+			coproc rm x
+			ls # x\⏎rm x
+			cat <<E⏎\⏎E⏎rm x⏎E
+			{ sh; } <<< 'rm x'
+			(sh) <<< 'rm x'
+			env sh <<< 'rm x'
+			setsid sh <<< 'rm x'
+			sudo -u me bash -s <<< 'rm x'
+			sudo -s <<< 'rm x'
+			env -S'sh' <<< 'rm x'
+			{ env sh; } <<E⏎rm x⏎E
+			while read l; do sh -c "$l"; done <<< 'rm x'
+			while read l; do $l; done <<< 'rm x'
+			for i in 1; do if true; then sh; fi; done <<'E'⏎rm x⏎E
+			f() { sh; }; f <<< 'rm x'
+			exec <<< 'rm x'; sh
+			. /dev/stdin <<< 'rm x'
+			cat <<'E' | sh⏎rm x⏎E
+			echo 'rm x' | sh
+			printf '%s\n' 'rm x' | env bash
+			cat > >(sh) <<< 'rm x'
+			sh <<< 'sh <<< "rm x"'
+			bash -c 'sh <<< "rm x"'`},
 		{"wrapped", []string{"P-61", "P-62", "B-035"}, permission.Config{Deny: many, Allow: []string{"Bash"}}, deny, `
 			A=1 rm x
 			PATH=. rm x
@@ -89,6 +111,18 @@ func TestCommandDenyRules(t *testing.T) {
 			command rm x
 			builtin rm x
 			env -S 'rm x'
+			env -S'rm x'
+			env -iS'rm x'
+			env --split-string='rm x'
+			env -S'rm -f' x
+			env -S'rm\_x'
+			env -S 'timeout 5' rm x
+			sudo env -S'rm x'
+			su -c'rm x' me
+			sh -c "rm $X"
+			bash -c "cd $X; rm x"
+			eval "rm $X"
+			eval 'sh -c "rm x"'
 			sh -c 'sh -c "rm x"'
 			rm	x
 			rm "-rf" x`},
@@ -105,7 +139,11 @@ func TestCommandDenyRules(t *testing.T) {
 			ls; rm x`},
 		{"what cannot be read is asked about, in every mode", []string{"P-70"}, permission.Config{Deny: many, Mode: "bypassPermissions", BypassAvailable: true}, ask, `
 			echo "unclosed
-			if true; then`},
+			if true; then
+			<&-rm echo a.txt
+			ls # x\⏎r''m a.txt
+			bash -c 'ls # x\⏎ls'
+			bash -c 'echo "unclosed'`},
 		{"a rough look at what cannot be read", nil, permission.Config{Deny: many, Allow: []string{"Bash"}}, deny, `
 			rm x; echo "unclosed
 			if true; then rm x`},
@@ -151,7 +189,13 @@ func TestPathRulesInCommands(t *testing.T) {
 			echo x > .env
 			cd src && cat .env
 			sed -n p .env
-			ln .env x`},
+			ln .env x
+			bash -c 'cat < .env'
+			sh -c 'cd src; cat ../.env'
+			env -S'cat .env'
+			{ sh; } <<< 'cat .env'
+			eval 'cat < .env'
+			eval 'cd src'; cat ../.env`},
 		{"what may reach it is asked about", []string{"P-75"}, permission.Config{Deny: []string{"Read(.env)"}, Allow: []string{"Bash"}}, ask, `
 			cat *
 			cat .e*
@@ -161,7 +205,12 @@ func TestPathRulesInCommands(t *testing.T) {
 			grep -r x .
 			rg x
 			cp -r . $O/x
-			cd $X && cat a.txt`},
+			cd $X && cat a.txt
+			xargs cat <<< .env
+			echo .env | xargs -n 1 cat
+			echo .env | parallel cat
+			find . -name '.e*' -exec cat {} +
+			bash -c "cat $X"`},
 		{"and in bypassPermissions", []string{"P-75"}, permission.Config{Deny: []string{"Read(.env)"}, Mode: "bypassPermissions", BypassAvailable: true}, ask, `cat $X`},
 		{"what cannot", nil, permission.Config{Deny: []string{"Read(/secret/x)"}, Allow: []string{"Bash"}}, allow, `
 			cat a.txt
@@ -182,10 +231,18 @@ func TestPathRulesInCommands(t *testing.T) {
 			ln -s x src/z
 			truncate -s 0 src/b.go
 			sudo tee src/b.go
-			dd of=src/b.go`},
+			dd of=src/b.go
+			sh -c 'echo x > src/b.go'
+			bash -c 'cd src && touch b.go'
+			setsid sh <<< 'echo x > src/b.go'`},
+		{"edit deny rules and names that are not in the text", []string{"P-75"}, permission.Config{Deny: []string{"Edit(/src/**)"}, Mode: "bypassPermissions", BypassAvailable: true}, ask, `
+			echo src/b.go | xargs rm
+			find . -name '*.go' -exec rm {} +`},
 		{"do not keep from reading", nil, permission.Config{Deny: []string{"Edit(/src/**)"}, Allow: []string{"Bash"}}, allow, `
 			cat src/b.go
 			cp src/b.go x
+			bash -c 'cat < src/b.go'
+			ls | xargs cat
 			ls src`},
 		{"ask rules", []string{"P-88"}, permission.Config{Ask: []string{"Read(//etc/**)"}, Allow: []string{"Bash"}}, ask, `
 			cat /etc/passwd
@@ -311,7 +368,41 @@ func TestCriticalRemovals(t *testing.T) {
 		timeout 5 rm -rf /
 		X=1 rm -rf /
 		find . -exec rm -rf / \;
-		rm -rf -- /`
+		rm -rf -- /
+		rm -rf "$(pwd)"
+		rm -rf $(pwd)/
+		rm -rf "$(git rev-parse --show-toplevel)"
+		rm -rf "${HOME:?}"
+		rm -rf ${HOME%/}
+		rm -rf "${PWD:-x}"
+		rm -rf $PWD/../project
+		rm -rf "$X/.."
+		rm -rf "$X"/../y
+		bash -c 'cd ..; rm -rf project'
+		bash -c "cd ..; rm -rf project"
+		sh -c "rm -rf $HOME"
+		sh -c "rm -rf '$HOME'"
+		sh -c 'rm -rf $HOME'
+		bash -c "cd $X; rm -rf ."
+		eval 'rm -rf ../project'
+		eval rm -rf ../project
+		eval 'cd ..'; rm -rf project
+		eval "cd ..;" rm -rf project
+		env -S'rm -rf ../project'
+		env -S'rm -rf' ../project
+		env -S 'rm -rf' ../project
+		{ sh; } <<< 'rm -rf ../project'
+		(cd ..; sh) <<< 'rm -rf project'
+		(sh) <<E⏎rm -rf ../project⏎E
+		sh <<E⏎cd ..⏎rm -rf project⏎E
+		while true; do sh; done <<< 'rm -rf ../project'
+		echo 'rm -rf ../project' | sh
+		trap 'rm -rf ../project' EXIT
+		bash -c "bash -c 'cd ..; rm -rf project'"
+		echo hi # \⏎rm -rf ../project
+		<&-rm -rf ../project
+		cat <<E⏎\⏎E⏎rm -rf ../project⏎E
+		bash -c 'echo hi # \⏎rm -rf ../project'`
 	extra := func(c permission.Config) permission.Config { return c }
 	for name, c := range map[string]struct {
 		config permission.Config
@@ -336,7 +427,7 @@ func TestCriticalRemovals(t *testing.T) {
 			config.Dirs = []string{more}
 			p := w.policy(t, config)
 			for _, line := range strings.Split(strings.TrimSpace(targets), "\n") {
-				command := w.fill(strings.TrimSpace(line))
+				command := strings.ReplaceAll(w.fill(strings.TrimSpace(line)), "⏎", "\n")
 				if d := p.Decide(bash(command)); d.Behavior != c.want {
 					t.Errorf("%q: got %s (%s), want %s", command, d.Behavior, d.Reason, c.want)
 				}
@@ -355,6 +446,15 @@ func TestCriticalRemovals(t *testing.T) {
 		rm -rf $O/x
 		rm -rf ~/x
 		echo rm -rf build
+		bash -c 'cd src; rm -rf deep'
+		bash -c 'rm -rf build && make'
+		sh -c "make $X"
+		eval "$X"
+		{ sh; } <<< 'rm -rf build'
+		echo "unclosed
+		cd src; eval 'rm -rf deep'
+		echo .. | xargs ls
+		rm -rf $(cat list)
 		rmdir src/deep`}
 	t.Run(others.name, others.run)
 }

@@ -445,6 +445,22 @@ func TestCommandRules(t *testing.T) {
 			bash <<E⏎ls⏎E
 			sh <<< ls
 			timeout 5 bash <<E⏎ls⏎E
+			env sh <<< 'touch x'
+			env sh <<E⏎touch x⏎E
+			{ sh; } <<< 'touch x'
+			{ sh; } <<E⏎touch x⏎E
+			(cd src; bash) <<E⏎touch x⏎E
+			setsid sh <<< ls
+			while sh; do :; done <<< ls
+			cat <<'E' | sh⏎ls⏎E
+			bash -c 'eval ls'
+			bash -c "eval $X"
+			bash -c '. ./a.txt'
+			bash -c '$X y'
+			sudo bash -c 'exec ls'
+			env -S'bash -c "eval ls"'
+			bash -c 'echo "unclosed'
+			bash -c 'ls # \⏎ls'
 			echo "unclosed
 			if true; then`},
 		{"data of a here-document", []string{"P-72"}, permission.Config{Allow: []string{"Bash(python3 *)"}}, allow, `
@@ -472,6 +488,13 @@ func TestCommandRules(t *testing.T) {
 			> new.txt
 			{ make; } > log
 			for f in *; do echo $((f+1)); done
+			bash -c 'make; make install'
+			cat > x.sh <<'E'⏎make⏎E
+			cat > x.sh <<'E' && bash x.sh⏎make⏎E
+			sudo tee x <<< y
+			find . -name '* (1)' -exec touch {} +
+			ssh host 'make; ls'
+			echo y | sh x.sh
 			sh -c "$X"`},
 		{"but no file outside and no protected one", []string{"P-73", "P-108"}, permission.Config{Allow: []string{"Bash"}}, ask, `
 			echo x > /etc/x

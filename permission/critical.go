@@ -15,7 +15,11 @@ import (
 var variableTail = regexp.MustCompile(`(?:\$[A-Za-z_0-9@*?#!-]+|\$\{[^}]*\}|\$\([^)]*\)|` + "`[^`]*`" + `)["/]*(?:\.?[*?\[{].*|/"?|/"?[^/*?\[{\s"]+"?[*?\[{].*)$`)
 
 // homeNames are spellings of the home and the working directory.
-var homeNames = regexp.MustCompile(`^"?\$(?:\{(?:HOME|PWD|OLDPWD)\}|HOME|PWD|OLDPWD)"?(?:/\.?)*$`)
+var homeNames = regexp.MustCompile(`^"?(?:\$(?:HOME|PWD|OLDPWD)|\$\{(?:HOME|PWD|OLDPWD)(?:[^A-Za-z0-9_}][^}]*)?\}|` +
+	`\$\([^)]*\b(?:pwd|show-toplevel|realpath|dirname|readlink)\b.*\)|` + "`[^`]*\\b(?:pwd|show-toplevel|realpath|dirname|readlink)\\b.*`" + `)"?(?:/\.?)*"?$`)
+
+// upFrom is a parent of what something expands to: it may be any directory.
+var upFrom = regexp.MustCompile(`(?:^|[/"])\.\."?(?:/|$)`)
 
 // criticalTarget reports whether removing what a word names could destroy the
 // system, the user's files or the whole project (P-110).
@@ -32,7 +36,7 @@ func (p *Policy) criticalTarget(at *place, w shell.Word) bool {
 		return false // an empty word
 	}
 	if !w.Glob {
-		return variableTail.MatchString(w.Source) || homeNames.MatchString(w.Source)
+		return variableTail.MatchString(w.Source) || homeNames.MatchString(w.Source) || upFrom.MatchString(w.Source)
 	}
 	if w.Tilde && (w.Prefix == w.Flat || !strings.HasPrefix(w.Prefix, "~/")) {
 		return true // the home directory of somebody

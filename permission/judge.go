@@ -12,6 +12,7 @@ import (
 
 var (
 	errNoCommand = errors.New("the call does not say which command it runs")
+	errNested    = errors.New("the command holds too many scripts inside each other")
 	errCommands  = errors.New("the call runs more than one command")
 )
 
@@ -34,6 +35,20 @@ func refuse(format string, args ...any) verdict { return verdict{why: fmt.Sprint
 func (c *command) judge(tool string, only bool) verdict {
 	if c.err != nil {
 		return refuse("%v, so it must be looked at", c.err)
+	}
+	var inside string
+	if c.any(func(s *command) bool {
+		switch {
+		case s == c:
+			return false
+		case s.err != nil && (s.exact || errors.Is(s.err, errNested)):
+			inside = s.err.Error()
+		case len(s.script.Ask) > 0:
+			inside = strings.Join(s.script.Ask, "; ")
+		}
+		return inside != ""
+	}) {
+		return refuse("a script inside it holds %s", inside)
 	}
 	if !only {
 		if len(c.script.Ask) > 0 {

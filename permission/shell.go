@@ -17,6 +17,10 @@ type command struct {
 	err    error   // it could not be read (P-70)
 	parts  []place // one for each of script.Parts
 	moves  bool    // it may change its directory
+	end    place   // where it may be when it is done
+	depth  int     // 0: the command itself; else a script inside another
+	exact  bool    // nothing expands in the text before a shell reads it
+	left   *int    // how many scripts may still be read
 }
 
 // place is where a part runs and what may run in it.
@@ -24,6 +28,7 @@ type place struct {
 	dirs    []string // every directory that it may run in
 	unknown bool     // or another one
 	inner   [][]shell.Word
+	subs    []*command          // scripts that it may hand to a shell
 	seen    map[string][]Access // of all places: what paths were found to be
 }
 
@@ -32,6 +37,9 @@ type place struct {
 const (
 	maxDirs  = 8
 	maxMoves = 16
+	// Scripts inside scripts, and all of them together.
+	maxDepth   = 5
+	maxScripts = 200
 )
 
 // command reads the command of a request; nil for tools that run none.
@@ -39,7 +47,8 @@ func (p *Policy) command(name string, r Request) *command {
 	if name != "Bash" && name != "Monitor" {
 		return nil
 	}
-	c := &command{p: p}
+	left := maxScripts
+	c := &command{p: p, left: &left, exact: true}
 	var found bool
 	for _, a := range r.Accesses {
 		if a.Kind != Exec {
@@ -57,18 +66,18 @@ func (p *Policy) command(name string, r Request) *command {
 	}
 	c.script, c.err = shell.Parse(c.text)
 	c.text = shell.Collapse(strings.TrimSpace(c.text))
-	c.walk(r.Dir)
+	at := place{dirs: p.start, seen: map[string][]Access{}}
+	if r.Dir != "" {
+		at.dirs = nil
+		at.add(r.Dir)
+	}
+	c.walk(at)
 	return c
 }
 
 // walk finds out where each part may run. A cd that may or may not have taken
 // place leaves both directories possible.
-func (c *command) walk(dir string) {
-	at := place{dirs: c.p.start, seen: map[string][]Access{}}
-	if dir != "" {
-		at.dirs = nil
-		at.add(dir)
-	}
+func (c *command) walk(at place) {
 	loops := false
 	for _, part := range c.script.Parts {
 		words, _ := shell.Stripped(part.Words)
@@ -83,8 +92,20 @@ func (c *command) walk(dir string) {
 		if last >= 0 && !loops && slices.Contains(part.After, last) {
 			now.dirs, now.unknown = slices.Clone(to.dirs), to.unknown
 		}
+		for _, script := range shell.Scripts(part) {
+			c.nest(&now, script)
+		}
 		c.parts = append(c.parts, now)
 		words, _ := shell.Stripped(part.Words)
+		if len(words) > 0 && slices.Contains([]string{"eval", "source", ".", "trap"}, words[0].Text) {
+			for _, sub := range now.subs { // it runs in this very shell
+				if sub.err == nil && sub.moves {
+					at.merge(sub.end)
+					at.unknown = at.unknown || part.Loop
+					c.moves, last = true, -1
+				}
+			}
+		}
 		if !isMove(words) {
 			continue
 		}
@@ -96,17 +117,50 @@ func (c *command) walk(dir string) {
 			last = -1 // "timeout 5 cd x" moves nobody
 		}
 		c.moves = c.moves || to.unknown || slices.ContainsFunc(to.dirs, func(d string) bool { return !slices.Contains(now.dirs, d) })
-		at.unknown = at.unknown || to.unknown
-		for _, dir := range to.dirs {
-			if !slices.Contains(at.dirs, dir) {
-				at.dirs = append(at.dirs, dir)
-			}
-		}
-		if len(at.dirs) > maxDirs {
-			at.dirs, at.unknown = at.dirs[:maxDirs], true
+		at.merge(to)
+	}
+	c.end = at
+}
+
+// merge adds the directories of another place.
+func (at *place) merge(to place) {
+	at.unknown = at.unknown || to.unknown
+	at.dirs = slices.Clone(at.dirs)
+	for _, dir := range to.dirs {
+		if !slices.Contains(at.dirs, dir) {
+			at.dirs = append(at.dirs, dir)
 		}
 	}
+	if len(at.dirs) > maxDirs {
+		at.dirs, at.unknown = at.dirs[:maxDirs], true
+	}
 }
+
+// nest reads a script that a part of the command may hand to a shell.
+func (c *command) nest(at *place, script shell.Nested) {
+	sub := &command{p: c.p, depth: c.depth + 1, left: c.left, exact: script.Literal}
+	if *c.left--; *c.left < 0 || sub.depth > maxDepth {
+		sub.err = errNested
+	} else {
+		sub.script, sub.err = script.Parse()
+		if sub.err != nil && !script.Sure {
+			return
+		}
+	}
+	sub.text = shell.Collapse(strings.TrimSpace(script.Text))
+	sub.walk(place{dirs: slices.Clone(at.dirs), unknown: at.unknown, seen: at.seen})
+	at.subs = append(at.subs, sub)
+}
+
+// any reports whether f holds for the command or a script inside it.
+func (c *command) any(f func(*command) bool) bool {
+	return f(c) || slices.ContainsFunc(c.parts, func(at place) bool {
+		return slices.ContainsFunc(at.subs, func(sub *command) bool { return sub.any(f) })
+	})
+}
+
+// unread reports whether a part of the command could not be read (P-70).
+func (c *command) unread() bool { return c.any(func(c *command) bool { return c.err != nil }) }
 
 // goTo returns where a command that changes the directory leads.
 func (c *command) goTo(words []shell.Word, from place) (to place) {
@@ -238,6 +292,10 @@ const (
 // texts calls f with every text that rules about commands look at, until it
 // returns true. quoted says that the text still has its quotes.
 func (c *command) texts(f func(text string, quoted bool) bool) bool {
+	return c.any(func(c *command) bool { return c.ownTexts(f) })
+}
+
+func (c *command) ownTexts(f func(text string, quoted bool) bool) bool {
 	if f(c.text, true) {
 		return true
 	}
@@ -286,7 +344,7 @@ func (c *command) forbids(rule *commandPattern) hold {
 	}) {
 		return yes
 	}
-	if c.err != nil {
+	if c.unread() {
 		return maybe
 	}
 	return no
@@ -295,6 +353,15 @@ func (c *command) forbids(rule *commandPattern) hold {
 // reaches reports whether the command names a file that a deny or ask rule
 // about paths covers (P-73 to P-75).
 func (c *command) reaches(rule Rule) hold {
+	found := no
+	c.any(func(c *command) bool {
+		found = max(found, c.itselfReaches(rule))
+		return found == yes
+	})
+	return found
+}
+
+func (c *command) itselfReaches(rule Rule) hold {
 	if c.err != nil {
 		return maybe
 	}
@@ -314,6 +381,12 @@ func (c *command) reaches(rule Rule) hold {
 			files, ok := shell.NamedFiles(words)
 			if !ok {
 				continue
+			}
+			if shell.Feeds(part.Words) { // it gets names that are not in the text
+				more, _ := shell.NamedFiles(append(slices.Clone(words), shell.Word{Text: "x", Source: "x", Literal: true}))
+				if rule.Tool != "Edit" || len(more.Writes) > 0 {
+					found = max(found, maybe)
+				}
 			}
 			for _, w := range files.Reads {
 				look(at, w, false, files.Recursive)
@@ -358,18 +431,29 @@ func (c *command) names(pattern *pathPattern, at *place, w shell.Word, recursive
 	return out
 }
 
+// removal finds what may remove something in a text that could not be read.
+var removal = regexp.MustCompile(`(?:^|[^\w-]|[<>]&[0-9]*-)(?:rm|rmdir)(?:$|[^\w-])|\$'`)
+
 // critical returns the first target of a removal that nothing but an answer
 // approves (P-110 to P-112).
 func (c *command) critical() (target string, found bool) {
-	for i := range c.script.Parts {
-		at := &c.parts[i]
-		for _, words := range at.inner {
-			for _, w := range shell.Removed(words) {
-				if c.p.criticalTarget(at, w) {
-					return w.Source, true
+	found = c.any(func(c *command) bool {
+		if c.err != nil {
+			target = "something in a text that cannot be read"
+			return removal.MatchString(strings.NewReplacer(`\`, "", `"`, "", "''", "").Replace(c.text))
+		}
+		for i := range c.script.Parts {
+			at := &c.parts[i]
+			for _, words := range at.inner {
+				for _, w := range shell.Removed(words) {
+					if c.p.criticalTarget(at, w) {
+						target = w.Source
+						return true
+					}
 				}
 			}
 		}
-	}
-	return "", false
+		return false
+	})
+	return target, found
 }

@@ -33,6 +33,14 @@ func Parse(command string) (s Script, err error) {
 		return Script{}, err
 	}
 	r := &reader{src: command, index: map[*syntax.CallExpr]int{}}
+	if defines(file) { // whatever is called may be the function
+		syntax.Walk(file, func(n syntax.Node) bool {
+			if s, ok := n.(*syntax.Stmt); ok {
+				r.fed = append(r.fed, r.feeds(s.Redirs)...)
+			}
+			return true
+		})
+	}
 	r.stmts(file.Stmts)
 	return r.out, nil
 }
@@ -44,6 +52,9 @@ type reader struct {
 	loops int
 	after []int
 	index map[*syntax.CallExpr]int // of the parts
+	fed   []Nested                 // what the standard input may be here, as far as it is in the text
+	// opened is the same for the rest of the text: by exec.
+	opened []Nested
 }
 
 func (r *reader) ask(format string, args ...any) {
@@ -79,7 +90,9 @@ func (r *reader) stmt(s *syntax.Stmt) {
 	}
 	r.out.Statements = append(r.out.Statements, Collapse(strings.TrimRight(r.source(s), ";&\n \t")))
 	part := Part{Loop: r.loops > 0, After: slices.Clone(r.after)}
-	var stdin []string // here-documents and here-strings, as far as they are literal
+	before := len(r.fed)
+	r.fed = append(r.fed, r.feeds(s.Redirs)...)
+	defer func() { r.fed = r.fed[:before] }()
 	for _, d := range s.Redirs {
 		if d.Hdoc != nil {
 			r.nested(d.Hdoc)
@@ -89,15 +102,7 @@ func (r *reader) stmt(s *syntax.Stmt) {
 		}
 		r.nested(d.Word)
 		switch d.Op {
-		case syntax.Hdoc, syntax.DashHdoc:
-			text := ""
-			if d.Hdoc != nil {
-				text = r.source(d.Hdoc)
-			}
-			stdin = append(stdin, text)
-			continue
-		case syntax.WordHdoc:
-			stdin = append(stdin, r.word(d.Word).Text)
+		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
 			continue
 		case syntax.DplIn, syntax.DplOut:
 			if to := d.Word.Lit(); to != "" && strings.Trim(to, "0123456789-") == "" {
@@ -123,7 +128,7 @@ func (r *reader) stmt(s *syntax.Stmt) {
 		part.Redirects = append(part.Redirects, red)
 	}
 	if call, ok := s.Cmd.(*syntax.CallExpr); ok {
-		r.call(call, part, stdin)
+		r.call(call, part)
 		return
 	}
 	if len(part.Redirects) > 0 {
@@ -133,7 +138,7 @@ func (r *reader) stmt(s *syntax.Stmt) {
 }
 
 // call adds a simple command.
-func (r *reader) call(c *syntax.CallExpr, part Part, stdin []string) {
+func (r *reader) call(c *syntax.CallExpr, part Part) {
 	for _, a := range c.Assigns {
 		r.nested(a)
 		part.Assigns = append(part.Assigns, r.assign(a))
@@ -142,23 +147,23 @@ func (r *reader) call(c *syntax.CallExpr, part Part, stdin []string) {
 		r.nested(w)
 		part.Words = append(part.Words, r.word(w))
 	}
+	if readsInput(part.Words) {
+		if part.fed = slices.Concat(r.opened, r.fed); base(part.Words[0].Text) == "exec" {
+			r.opened = append(r.opened, r.fed...)
+		}
+	}
 	r.index[c] = len(r.out.Parts)
 	r.out.Parts = append(r.out.Parts, part)
 	for words := part.Words; len(words) > 0; {
 		if !words[0].Literal && !(words[0].Tilde && words[0].Glob && words[0].Prefix == words[0].Flat && strings.HasPrefix(words[0].Flat, "~/")) {
-			r.ask("the command word %s, which is known only when it runs", words[0].Source)
+			r.ask(commandWord+"%s, which is known only when it runs", words[0].Source)
 		}
 		name := base(words[0].Text)
 		switch {
 		case slices.Contains(evaluators, name):
 			r.ask("%q, which runs what it is given", name)
-		case len(stdin) > 0 && slices.Contains(shells, name):
+		case readsInput(words) && slices.ContainsFunc(r.fed, func(n Nested) bool { return n.fed }):
 			r.ask("a here-document that %q runs", name)
-			for _, text := range stdin { // for rules that forbid
-				if inside, err := Parse(text); err == nil {
-					r.out.Parts = append(r.out.Parts, inside.Parts...)
-				}
-			}
 		}
 		rest, ok := Unwrap(words)
 		if !ok {
@@ -218,12 +223,15 @@ func (r *reader) command(c syntax.Command) {
 		r.stmts(c.Stmts)
 	case *syntax.BinaryCmd:
 		r.stmt(c.X)
-		before := len(r.after)
+		before, fed := len(r.after), len(r.fed)
+		if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
+			r.fed = append(r.fed, r.printed(c.X)...)
+		}
 		if c.Op == syntax.AndStmt {
 			r.after = append(r.after, r.succeeded(c.X)...)
 		}
 		r.stmt(c.Y)
-		r.after = r.after[:before]
+		r.after, r.fed = r.after[:before], r.fed[:fed]
 	case *syntax.IfClause:
 		for ; c != nil; c = c.Else {
 			r.stmts(c.Cond)

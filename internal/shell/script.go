@@ -27,6 +27,7 @@ type Part struct {
 	// After are the parts, by index, that have succeeded in the same shell or a
 	// parent of it when this one runs: those before "&&".
 	After []int
+	fed   []Nested // what it may read and run
 }
 
 // Assign is an assignment to a variable.
@@ -50,6 +51,7 @@ type Word struct {
 	Glob         bool
 	Brace        bool // holds an unquoted brace
 	Flat, Prefix string
+	spliced      string // without quotes, but with expansions as they are written
 }
 
 // Redirect is a redirection to or from a file. Those between file descriptors,

@@ -16,6 +16,14 @@ var tildeInside = regexp.MustCompile(`[=:]~`)
 func (r *reader) word(w *syntax.Word) Word {
 	out := Word{Source: r.source(w), Literal: true}
 	var b strings.Builder
+	var spliced strings.Builder
+	seen := 0 // of b, for spliced
+	splice := func(n syntax.Node) {
+		spliced.WriteString(b.String()[seen:])
+		if seen = b.Len(); n != nil {
+			spliced.WriteString(r.source(n))
+		}
+	}
 	expands := false // other than by a glob or a brace
 	for i, p := range w.Parts {
 		switch p := p.(type) {
@@ -47,15 +55,18 @@ func (r *reader) word(w *syntax.Word) Word {
 				lit, ok := q.(*syntax.Lit)
 				if !ok {
 					expands = true
+					splice(q)
 					continue
 				}
 				unescapeQuoted(&b, lit.Value)
 			}
 		default:
 			expands = true
+			splice(p)
 		}
 	}
-	out.Text = b.String()
+	splice(nil)
+	out.Text, out.spliced = b.String(), spliced.String()
 	if strings.ContainsRune(out.Text, 0) {
 		expands = true
 	}

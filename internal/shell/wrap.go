@@ -105,6 +105,18 @@ func Fed(words []Word) bool {
 	return false
 }
 
+// Feeds reports whether a command hands names to another one that are not in
+// the text: xargs, parallel, find -exec.
+func Feeds(words []Word) bool {
+	return slices.ContainsFunc(words, func(w Word) bool {
+		switch base(w.Text) {
+		case "xargs", "parallel", "-exec", "-execdir", "-ok", "-okdir", "fd":
+			return true
+		}
+		return false
+	})
+}
+
 // runners are programs that run what stands in their arguments. Rules that
 // forbid look through them (P-61), whatever their options.
 var runners = []string{
