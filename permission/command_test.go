@@ -307,6 +307,7 @@ const (
 		LC_A='x[$(touch x)]'; LC_B=$((LC_A))
 		((LC_A)) < a.txt
 		COLUMNS='x[$(touch x)]' ls
+		echo ${x:-<(touch x)}
 		echo . -maxdepth 0 -exec touch x '{}' + | xargs find
 		echo ../out -delete | xargs find
 		echo ../out/secret | xargs cat

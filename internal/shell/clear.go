@@ -14,6 +14,9 @@ import (
 var (
 	errComment = errors.New("the command cannot be parsed: a comment ends in a backslash")
 	errCloses  = errors.New("the command cannot be parsed: a word follows a redirection between descriptors without a blank")
+	errProcess = errors.New("the command cannot be parsed: an expansion may hold a process substitution")
+	errAssign  = errors.New("the command cannot be parsed: it sets what is no variable")
+	errEnd     = errors.New("the command cannot be parsed: it ends in a backslash")
 	errHereDoc = errors.New("the command cannot be parsed: where a here-document ends is not clear")
 )
 
@@ -23,6 +26,7 @@ var (
 	continuedComment = regexp.MustCompile("(?m)(?:^|[\\s;&|()<>`])#.*\\\\\n")
 	// descriptor is what stands behind "<&" and ">&" for a descriptor.
 	descriptor = regexp.MustCompile(`^(?:[0-9]+-?|-)$`)
+	variable   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// delimiter is that of a here-document, quoted as a whole or not at all.
 	delimiter = regexp.MustCompile(`^(?:'([A-Za-z0-9_.!-]+)'|"([A-Za-z0-9_.!-]+)"|(\\?[A-Za-z0-9_.!]+))$`)
 )
@@ -31,6 +35,9 @@ var (
 func unclear(src string, file *syntax.File) error {
 	if continuedComment.MatchString(src) {
 		return errComment
+	}
+	if strings.HasSuffix(src, `\`) {
+		return errEnd
 	}
 	var err error
 	var docs []hereDoc
@@ -41,6 +48,15 @@ func unclear(src string, file *syntax.File) error {
 			return true
 		}
 		stack = append(stack, n)
+		if a, ok := n.(*syntax.Assign); ok && a.Name != nil && !variable.MatchString(a.Name.Value) {
+			err = errAssign
+		}
+		switch n.(type) {
+		case *syntax.ParamExp, *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.ExtGlob:
+			if text := slice(src, n); strings.Contains(text, "<(") || strings.Contains(text, ">(") || text == "" {
+				err = errProcess
+			}
+		}
 		d, ok := n.(*syntax.Redirect)
 		if !ok || d.Word == nil {
 			return true
@@ -98,7 +114,7 @@ func sameDocs(src string, docs []hereDoc) bool {
 		quoted := word != d.word
 		nl += d.at
 		rest := src[d.at:nl] // of the line; the newline must not be quoted
-		if nl != line && d.at < next || strings.HasSuffix(rest, `\`) || strings.Count(rest, `"`)%2 != 0 || strings.Count(rest, "'")%2 != 0 {
+		if nl != line && d.at < next || rest != "" && !strings.ContainsRune(" \t;&|()<>", rune(rest[0])) || strings.HasSuffix(rest, `\`) || strings.Count(rest, `"`)%2 != 0 || strings.Count(rest, "'")%2 != 0 {
 			return false
 		}
 		start := nl + 1

@@ -77,7 +77,7 @@ func TestUnclear(t *testing.T) {
 		"<&-a b", "0<&-a b", ">&-a b", "2>&-a b", "a 2>&1b", "<&\\\n-a b", "<&1-a b", "a >&-$b",
 		"cat <<E\n\\\nE\na\nE", "cat <<E\na\\\nE\nb\nE", "cat <<E\nE\\\nx\nE", "cat <<-E\n\t\\\n\tE\na\nE", "cat <<E\n$(a\nE\n)\nE\n",
 		"a $(cat <<E\nE)\nb\nE\n)", "a $(cat <<'E'\nE)\nb\nE\n)", "a \"$(cat <<'E'\nE;\nb\nE\n)\"", "a <(cat <<E\nE)\nb\nE\n)", "a `cat <<E\nb\nE\n`",
-		"cat <<E \"\nE\n\"\nE", "cat <<'E F'\nE F\n", "cat <<E''F\nEF", "cat <<E \\\n| b\nx\nE",
+		"cat <<E \"\nE\n\"\nE", "cat <<'E F'\nE F\n", "cat <<E''F\nEF", "cat <<'E'# a\nE", "a \\", "a\nb\\", "-a=[", "a ${x:-<(b)}", "a ${x/y/>(b)}", "a $((<(b)))", "cat <<E \\\n| b\nx\nE",
 	} {
 		if s, err := shell.Parse(command); err == nil {
 			t.Errorf("%q is read as %q", command, texts(s))
@@ -85,7 +85,7 @@ func TestUnclear(t *testing.T) {
 	}
 	for _, command := range []string{
 		"ls # x\na", "a \\\n b # c", "a b#c\\\nd", "a '#' \\\n b", "a <&- 2>&1 >&- | b", "a 2>&1; b", "a <&3-; (a >&-)", "{ a; } 2>&1&& b", "a >&2",
-		"cat <<E\nE", "cat <<E\na\nEF\nE\nb", "cat <<'E'\na\\\nb\nE", "cat <<-E\n\ta\n\tE\nb", "cat <<E <<'F' && b\na\nE\nb\nF\nc", "cat <<\\E\n$(\nE",
+		"export -n a=b", "declare -ra b=(c)", "a_1=b", "a+=b c", "a -b=c", "cat <<E\nE", "cat <<E\na\nEF\nE\nb", "cat <<'E'\na\\\nb\nE", "cat <<-E\n\ta\n\tE\nb", "cat <<E <<'F' && b\na\nE\nb\nF\nc", "cat <<\\E\n$(\nE",
 		"git commit -m \"$(cat <<'EOF'\nfix: a (b)\n\nIt's.\nEOF\n)\"", "cat <<E | b\n$(c) $d `e`\n\nE\n", "cat > x <<'END-OF_x.1'\n\n# \\\\ \nEND-OF_x.1\n", "(cat <<E\na\nE\n)", "if a; then cat <<E\nE)\nE\nfi", "cat <<E\n\n $x\nE\ncat <<E\n${y}\nE",
 	} {
 		if _, err := shell.Parse(command); err != nil {
