@@ -86,3 +86,30 @@ func (p *Policy) criticalGlob(dir, prefix string) bool {
 		return err == nil && filepath.IsLocal(rel) && strings.HasPrefix(rel, prefix)
 	})
 }
+
+// removal finds what may remove something in a text that could not be read.
+var removal = regexp.MustCompile(`(?:^|[^\w-]|[<>]&[0-9]*-)(?:rm|rmdir)(?:$|[^\w-])|\$'`)
+
+// critical returns the first target of a removal that nothing but an answer
+// approves (P-110 to P-112).
+func (c *command) critical() (target string, found bool) {
+	found = c.any(func(c *command) bool {
+		if c.err != nil {
+			target = "something in a text that cannot be read"
+			return removal.MatchString(strings.NewReplacer(`\`, "", `"`, "", "''", "").Replace(c.text))
+		}
+		for i := range c.script.Parts {
+			at := &c.parts[i]
+			for _, words := range at.inner {
+				for _, w := range shell.Removed(words) {
+					if c.p.criticalTarget(at, w) {
+						target = w.Source
+						return true
+					}
+				}
+			}
+		}
+		return false
+	})
+	return target, found
+}

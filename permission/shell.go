@@ -39,7 +39,7 @@ const (
 	maxMoves = 16
 	// Scripts inside scripts, and all of them together.
 	maxDepth   = 5
-	maxScripts = 200
+	maxScripts = 100
 )
 
 // command reads the command of a request; nil for tools that run none.
@@ -135,32 +135,6 @@ func (at *place) merge(to place) {
 		at.dirs, at.unknown = at.dirs[:maxDirs], true
 	}
 }
-
-// nest reads a script that a part of the command may hand to a shell.
-func (c *command) nest(at *place, script shell.Nested) {
-	sub := &command{p: c.p, depth: c.depth + 1, left: c.left, exact: script.Literal}
-	if *c.left--; *c.left < 0 || sub.depth > maxDepth {
-		sub.err = errNested
-	} else {
-		sub.script, sub.err = script.Parse()
-		if sub.err != nil && !script.Sure {
-			return
-		}
-	}
-	sub.text = shell.Collapse(strings.TrimSpace(script.Text))
-	sub.walk(place{dirs: slices.Clone(at.dirs), unknown: at.unknown, seen: at.seen})
-	at.subs = append(at.subs, sub)
-}
-
-// any reports whether f holds for the command or a script inside it.
-func (c *command) any(f func(*command) bool) bool {
-	return f(c) || slices.ContainsFunc(c.parts, func(at place) bool {
-		return slices.ContainsFunc(at.subs, func(sub *command) bool { return sub.any(f) })
-	})
-}
-
-// unread reports whether a part of the command could not be read (P-70).
-func (c *command) unread() bool { return c.any(func(c *command) bool { return c.err != nil }) }
 
 // goTo returns where a command that changes the directory leads.
 func (c *command) goTo(words []shell.Word, from place) (to place) {
@@ -429,31 +403,4 @@ func (c *command) names(pattern *pathPattern, at *place, w shell.Word, recursive
 		}
 	}
 	return out
-}
-
-// removal finds what may remove something in a text that could not be read.
-var removal = regexp.MustCompile(`(?:^|[^\w-]|[<>]&[0-9]*-)(?:rm|rmdir)(?:$|[^\w-])|\$'`)
-
-// critical returns the first target of a removal that nothing but an answer
-// approves (P-110 to P-112).
-func (c *command) critical() (target string, found bool) {
-	found = c.any(func(c *command) bool {
-		if c.err != nil {
-			target = "something in a text that cannot be read"
-			return removal.MatchString(strings.NewReplacer(`\`, "", `"`, "", "''", "").Replace(c.text))
-		}
-		for i := range c.script.Parts {
-			at := &c.parts[i]
-			for _, words := range at.inner {
-				for _, w := range shell.Removed(words) {
-					if c.p.criticalTarget(at, w) {
-						target = w.Source
-						return true
-					}
-				}
-			}
-		}
-		return false
-	})
-	return target, found
 }

@@ -217,3 +217,18 @@ func defines(file *syntax.File) (found bool) {
 	})
 	return found
 }
+
+// called returns what functions may be fed: where a text defines one, whatever
+// is called may be it.
+func (r *reader) called(file *syntax.File) (out []Nested) {
+	if !defines(file) {
+		return nil
+	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if s, ok := n.(*syntax.Stmt); ok {
+			out = append(out, r.feeds(s.Redirs)...)
+		}
+		return true
+	})
+	return out
+}

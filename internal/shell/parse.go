@@ -33,14 +33,7 @@ func Parse(command string) (s Script, err error) {
 		return Script{}, err
 	}
 	r := &reader{src: command, index: map[*syntax.CallExpr]int{}}
-	if defines(file) { // whatever is called may be the function
-		syntax.Walk(file, func(n syntax.Node) bool {
-			if s, ok := n.(*syntax.Stmt); ok {
-				r.fed = append(r.fed, r.feeds(s.Redirs)...)
-			}
-			return true
-		})
-	}
+	r.fed = r.called(file)
 	r.stmts(file.Stmts)
 	return r.out, nil
 }

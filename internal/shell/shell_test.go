@@ -257,7 +257,7 @@ func TestNamedFiles(t *testing.T) {
 var seeds = []string{
 	"ls -la src", "cat a | head -5", "git log --oneline", "grep -rn x .", "find . -name a", "sed -n 1,5p a", "sort -o a b", "echo hi > x", "date -s x",
 	"ls --foo", "env ls", "x=$(rm y) ls", "cat <<E\nx\nE", "git branch -D x", "uniq a b", "tree -o x", "printf -v x y", "test -v x", "git diff --output=x",
-	"jq . a", "rg --pre x y", "xxd -r a b", "file -C -m x", "hostname x", "git config a.b c", "git stash drop", "git reflog expire", "git tag x", "sed w\\ x a",
+	"{ sh; } <<< 'a b'", "env -S'a b' c", "eval \"a $b\" c", "cat <<'E' | sh\na\nE", "f() { sh; }; f <<E\n$a\nE", "a # b\\\nc", "<&-a", "a $(cat <<E\nE)\nE\n)", "jq . a", "rg --pre x y", "xxd -r a b", "file -C -m x", "hostname x", "git config a.b c", "git stash drop", "git reflog expire", "git tag x", "sed w\\ x a",
 }
 
 var expansion = regexp.MustCompile("`|\\$[A-Za-z_0-9{(]")
@@ -278,6 +278,11 @@ func FuzzParse(f *testing.F) {
 		for _, p := range s.Parts {
 			shell.Stripped(p.Words)
 			shell.Inner(p.Words)
+			for _, n := range shell.Scripts(p) {
+				_, _ = n.Parse()
+			}
+			shell.Fed(p.Words)
+			shell.Feeds(p.Words)
 			shell.NamedFiles(p.Words)
 			shell.Removed(p.Words)
 			shell.Edits(p.Words)

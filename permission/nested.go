@@ -1,0 +1,34 @@
+package permission
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/turnwright/turnwright/internal/shell"
+)
+
+// nest reads a script that a part of the command may hand to a shell.
+func (c *command) nest(at *place, script shell.Nested) {
+	sub := &command{p: c.p, depth: c.depth + 1, left: c.left, exact: script.Literal}
+	if *c.left--; *c.left < 0 || sub.depth > maxDepth {
+		sub.err = errNested
+	} else {
+		sub.script, sub.err = script.Parse()
+		if sub.err != nil && !script.Sure {
+			return
+		}
+	}
+	sub.text = shell.Collapse(strings.TrimSpace(script.Text))
+	sub.walk(place{dirs: slices.Clone(at.dirs), unknown: at.unknown, seen: at.seen})
+	at.subs = append(at.subs, sub)
+}
+
+// any reports whether f holds for the command or a script inside it.
+func (c *command) any(f func(*command) bool) bool {
+	return f(c) || slices.ContainsFunc(c.parts, func(at place) bool {
+		return slices.ContainsFunc(at.subs, func(sub *command) bool { return sub.any(f) })
+	})
+}
+
+// unread reports whether a part of the command could not be read (P-70).
+func (c *command) unread() bool { return c.any(func(c *command) bool { return c.err != nil }) }
