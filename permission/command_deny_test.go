@@ -195,7 +195,10 @@ func TestPathRulesInCommands(t *testing.T) {
 			env -S'cat .env'
 			{ sh; } <<< 'cat .env'
 			eval 'cat < .env'
-			eval 'cd src'; cat ../.env`},
+			eval 'cd src'; cat ../.env
+			xargs cat <<< .env
+			echo .env | xargs -n 1 cat
+			xargs cat <<E⏎a.txt⏎.env⏎E`},
 		{"what may reach it is asked about", []string{"P-75"}, permission.Config{Deny: []string{"Read(.env)"}, Allow: []string{"Bash"}}, ask, `
 			cat *
 			cat .e*
@@ -206,9 +209,9 @@ func TestPathRulesInCommands(t *testing.T) {
 			rg x
 			cp -r . $O/x
 			cd $X && cat a.txt
-			xargs cat <<< .env
-			echo .env | xargs -n 1 cat
-			echo .env | parallel cat
+			ls -a | xargs cat
+			ls -a | xargs -n 1 cat
+			ls -a | parallel cat
 			find . -name '.e*' -exec cat {} +
 			bash -c "cat $X"`},
 		{"and in bypassPermissions", []string{"P-75"}, permission.Config{Deny: []string{"Read(.env)"}, Mode: "bypassPermissions", BypassAvailable: true}, ask, `cat $X`},
@@ -236,7 +239,7 @@ func TestPathRulesInCommands(t *testing.T) {
 			bash -c 'cd src && touch b.go'
 			setsid sh <<< 'echo x > src/b.go'`},
 		{"edit deny rules and names that are not in the text", []string{"P-75"}, permission.Config{Deny: []string{"Edit(/src/**)"}, Mode: "bypassPermissions", BypassAvailable: true}, ask, `
-			echo src/b.go | xargs rm
+			ls | xargs rm
 			find . -name '*.go' -exec rm {} +`},
 		{"do not keep from reading", nil, permission.Config{Deny: []string{"Edit(/src/**)"}, Allow: []string{"Bash"}}, allow, `
 			cat src/b.go
@@ -398,6 +401,11 @@ func TestCriticalRemovals(t *testing.T) {
 		while true; do sh; done <<< 'rm -rf ../project'
 		echo 'rm -rf ../project' | sh
 		trap 'rm -rf ../project' EXIT
+		echo ../project | xargs rm -rf
+		xargs -n 1 rm -rf <<< /
+		env -C .. rm -rf project
+		env --chdir=.. rm -rf project
+		sudo -D .. rm -rf project
 		bash -c "bash -c 'cd ..; rm -rf project'"
 		echo hi # \⏎rm -rf ../project
 		<&-rm -rf ../project
@@ -454,6 +462,8 @@ func TestCriticalRemovals(t *testing.T) {
 		echo "unclosed
 		cd src; eval 'rm -rf deep'
 		echo .. | xargs ls
+		echo build | xargs rm -rf
+		env A=1 rm -rf build
 		rm -rf $(cat list)
 		rmdir src/deep`}
 	t.Run(others.name, others.run)

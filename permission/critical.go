@@ -102,7 +102,7 @@ func (c *command) critical() (target string, found bool) {
 			at := &c.parts[i]
 			for _, words := range at.inner {
 				for _, w := range shell.Removed(words) {
-					if c.p.criticalTarget(at, w) {
+					if shell.Elsewhere(c.script.Parts[i].Words) || c.p.criticalTarget(at, w) {
 						target = w.Source
 						return true
 					}

@@ -47,6 +47,28 @@ func (w Word) script() string {
 	return w.spliced
 }
 
+// withArgs returns the commands of xargs and its kin with the arguments that the
+// text gives them: echo a | xargs rm.
+func (p Part) withArgs() (out []Nested) {
+	from := slices.IndexFunc(p.Words, func(w Word) bool { return Feeds([]Word{w}) })
+	for _, args := range p.args {
+		tried := 0
+		for i := from + 1; i < len(p.Words) && tried < 3; i++ { // a word may be the value of an option
+			if strings.HasPrefix(p.Words[i].Source, "-") {
+				continue
+			}
+			tried++
+			n := Nested{Literal: args.Literal}
+			for _, w := range p.Words[i:] {
+				n.Text += w.Source + " "
+			}
+			n.Text += strings.ReplaceAll(args.Text, "\n", " ")
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
 // scriptLike are characters that make an argument more than one word.
 const scriptLike = " \t\n;&|$`(<>"
 
@@ -54,7 +76,7 @@ const scriptLike = " \t\n;&|$`(<>"
 // fed, and arguments of shells and of programs that run other commands. Some of
 // them may be none.
 func Scripts(p Part) []Nested {
-	out := slices.Clone(p.fed)
+	out := append(slices.Clone(p.fed), p.withArgs()...)
 	if len(p.Words) == 0 {
 		return out
 	}

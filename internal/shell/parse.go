@@ -145,6 +145,9 @@ func (r *reader) call(c *syntax.CallExpr, part Part) {
 			r.opened = append(r.opened, r.fed...)
 		}
 	}
+	if Feeds(part.Words) {
+		part.args = slices.Concat(r.opened, r.fed)
+	}
 	r.index[c] = len(r.out.Parts)
 	r.out.Parts = append(r.out.Parts, part)
 	for words := part.Words; len(words) > 0; {

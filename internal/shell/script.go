@@ -28,6 +28,7 @@ type Part struct {
 	// parent of it when this one runs: those before "&&".
 	After []int
 	fed   []Nested // what it may read and run
+	args  []Nested // what it may read and hand to a command as arguments
 }
 
 // Assign is an assignment to a variable.

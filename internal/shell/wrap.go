@@ -117,6 +117,23 @@ func Feeds(words []Word) bool {
 	})
 }
 
+// Elsewhere reports whether a command may run another one in a directory of its
+// own: env -C, sudo -D.
+func Elsewhere(words []Word) bool {
+	if len(words) == 0 || !slices.Contains(runners, base(words[0].Text)) {
+		return false
+	}
+	for _, w := range words[1:] {
+		switch {
+		case strings.HasPrefix(w.Text, "--chdir"), strings.HasPrefix(w.Text, "-C"), strings.HasPrefix(w.Text, "-D"):
+			return true
+		case slices.Contains([]string{"rm", "rmdir"}, base(w.Text)):
+			return false
+		}
+	}
+	return false
+}
+
 // runners are programs that run what stands in their arguments. Rules that
 // forbid look through them (P-61), whatever their options.
 var runners = []string{
