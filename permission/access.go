@@ -99,6 +99,9 @@ func newCommandAccess(kind Kind, dir, path string) (Access, error) {
 		}
 		path = dir + string(filepath.Separator) + path
 	}
+	if perProcess(path) {
+		return Access{}, fmt.Errorf("path %q: is another file in each process", path)
+	}
 	a, err := NewPathAccess(kind, path)
 	if err != nil || !strings.Contains(path, "..") {
 		return a, err

@@ -213,6 +213,12 @@ func (c *command) harmless(words []shell.Word, at *place) verdict {
 	if use.Git && (c.moves || !slices.Equal(at.dirs, c.p.start)) { // P-67
 		return refuse("git may run programs that another directory's repository names")
 	}
+	if use.Git && slices.ContainsFunc(at.dirs, c.p.foreignRepository) {
+		return refuse("git may run programs that the settings of this repository name, which are not in a protected directory")
+	}
+	if use.Git && use.Content && c.p.hides(at.dirs) {
+		return refuse("git may show files that a rule forbids to read")
+	}
 	for _, w := range use.Paths {
 		path, literal := c.p.expand(w)
 		if !literal {
@@ -226,7 +232,17 @@ func (c *command) harmless(words []shell.Word, at *place) verdict {
 		if !known {
 			return refuse("it is not known where %s is", w.Source)
 		}
+		if !literal || use.Content && use.Recursive {
+			more, ok := behind(all, w, literal, use.Follows)
+			if !ok {
+				return refuse("%s names too much to look at", w.Source)
+			}
+			all = append(all, more...)
+		}
 		for _, a := range all {
+			if use.Content && use.Recursive && !regular(a.Target) && c.p.hides([]string{a.Target, a.Written}) {
+				return refuse("%s may hold files that a rule forbids to read", w.Source)
+			}
 			if !c.p.mayRead(a) {
 				v := refuse("%s lies outside the working directories or must not be read", w.Source)
 				if !c.p.inScope([]Access{a}, Read) {
@@ -259,21 +275,6 @@ func (c *command) judgeCd(words []shell.Word, at *place) verdict {
 		}
 	}
 	return verdict{ok: true, typ: ReasonOther, why: "cd stays in the working directories"}
-}
-
-// editsInScope approves the file commands of acceptEdits (P-8, P-9).
-func (c *command) editsInScope(words []shell.Word, at *place) bool {
-	paths, ok := shell.Edits(words)
-	if !ok {
-		return false
-	}
-	for _, w := range paths {
-		all, known := at.accesses(Write, w.Text)
-		if !known || writesProtected(all) || !c.p.inScope(all, Write) {
-			return false
-		}
-	}
-	return true
 }
 
 // bare finds an allow rule that covers every call of the tool.

@@ -17,30 +17,44 @@ var editors = map[string]spec{
 	"sed":   {operands: afterText, textBy: "e", short: "niErsuz", shortArg: "e", long: "quiet silent in-place regexp-extended expression= separate", check: sedScripts},
 }
 
+// Edit is what a file command of acceptEdits changes.
+type Edit struct {
+	Name  string
+	Paths []Word // all of them literal; of cp and mv the last is the destination
+	Tree  bool   // cp and mv: directories and links are taken as they are
+}
+
+// Copies reports whether the command puts files in another place.
+func (e Edit) Copies() bool { return e.Name == "cp" || e.Name == "mv" }
+
 // Edits reports whether a command, wrappers taken off, changes only the files
-// that its words name, and which they are. All of them are literal.
-func Edits(words []Word) (paths []Word, ok bool) {
+// that its words name, and which they are.
+func Edits(words []Word) (e Edit, ok bool) {
 	if len(words) == 0 || !words[0].Literal {
-		return nil, false
+		return e, false
 	}
 	s, known := editors[words[0].Text]
 	if !known || s.check != nil && !s.check(words[1:]) {
-		return nil, false
+		return e, false
 	}
 	if slices.ContainsFunc(words[1:], func(w Word) bool { return !w.Literal }) {
-		return nil, false
+		return e, false
 	}
-	ops, text, _, ok := s.split(words[1:])
+	ops, text, opts, ok := s.split(words[1:])
 	if !ok {
-		return nil, false
+		return e, false
 	}
 	if s.operands == afterText && !text {
 		if len(ops) == 0 {
-			return nil, false
+			return e, false
 		}
 		ops = ops[1:]
 	}
-	return ops, len(ops) > 0
+	e = Edit{Name: words[0].Text, Paths: ops}
+	e.Tree = e.Name == "mv" || e.Name == "cp" && slices.ContainsFunc(opts, func(o string) bool {
+		return o == "--recursive" || o == "--archive" || !strings.HasPrefix(o, "--") && strings.ContainsAny(o, "rRad")
+	})
+	return e, len(ops) > 0
 }
 
 // The commands whose file arguments are known, for rules that forbid (P-75).

@@ -99,11 +99,45 @@ func gitReads(args []Word) (Use, bool) {
 	if sub == "config" && (!listing && !slices.ContainsFunc(args, func(w Word) bool { return w.Text == "--list" || w.Text == "-l" }) || len(ops) > 1) {
 		return Use{}, false // "config name value" sets it
 	}
-	use := Use{Git: true}
+	// Any operand may be a path, or a path behind a revision: HEAD:file.
+	use := Use{Git: true, Content: showsContent(sub, args)}
 	for _, w := range ops {
-		if strings.HasPrefix(w.Text, "/") || slices.Contains(strings.Split(w.Text, "/"), "..") {
-			use.Paths = append(use.Paths, w)
+		use.Paths = append(use.Paths, w)
+		if _, path, ok := strings.Cut(w.Text, ":"); ok && path != "" {
+			use.Paths = append(use.Paths, Word{Text: path, Source: path, Literal: true})
 		}
 	}
 	return use, true
+}
+
+// The options with which git's commands show no more than names and messages.
+const (
+	gitNames   = "stat? shortstat numstat dirstat? summary name-only name-status raw cached staged merge-base exit-code quiet diff-filter= find-renames? find-copies? no-renames color? no-color no-commit-id root"
+	gitHistory = gitNames + " oneline graph decorate? no-decorate pretty? format= abbrev? abbrev-commit no-abbrev-commit all branches? tags? remotes? author= committer= grep= invert-grep all-match since= after= until= before= max-count= skip= merges no-merges first-parent follow reverse date= relative-date topo-order date-order author-date-order left-right no-patch source parents children boundary regexp-ignore-case"
+)
+
+// showsContent reports whether a subcommand may show what files hold.
+func showsContent(sub string, args []Word) bool {
+	names := spec{short: "", long: gitNames}
+	switch sub {
+	case "log", "reflog":
+		names = spec{digits: true, short: "i", shortArg: "n", long: gitHistory}
+	case "diff":
+	case "status":
+		return slices.ContainsFunc(args, func(w Word) bool {
+			return strings.HasPrefix(w.Text, "--v") || !strings.HasPrefix(w.Text, "--") && strings.HasPrefix(w.Text, "-") && strings.Contains(w.Text, "v")
+		})
+	case "show", "blame", "annotate", "grep", "cat-file", "stash", "diff-tree":
+		return true
+	default:
+		return false
+	}
+	_, _, opts, ok := names.split(args)
+	if !ok {
+		return true
+	}
+	return sub == "diff" && !slices.ContainsFunc(opts, func(o string) bool {
+		name, _, _ := strings.Cut(o, "=")
+		return slices.Contains(strings.Fields("--stat --shortstat --numstat --dirstat --name-only --name-status --raw --summary --quiet"), name)
+	})
 }

@@ -81,7 +81,7 @@ var readOnly = map[string]spec{
 	"fold":     {operands: asPaths, glob: true, short: "bs", shortArg: "w"},
 	"expand":   {operands: asPaths, glob: true, short: "i", shortArg: "t"},
 	"unexpand": {operands: asPaths, glob: true, short: "a", shortArg: "t"},
-	"strings":  {operands: asPaths, glob: true, short: "afow", shortArg: "nte"},
+	"strings":  {operands: asPaths, short: "afow", shortArg: "nte", check: noLists},
 	"od":       {operands: asPaths, glob: true, short: "abcdfilosvx", shortArg: "AjNtw"},
 	"hexdump":  {operands: asPaths, glob: true, short: "bcCdovx", shortArg: "ns"},
 	"xxd":      {operands: asPaths, max: 1, short: "abipuE", shortArg: "cglos"},
@@ -94,7 +94,7 @@ var readOnly = map[string]spec{
 	"egrep": {operands: afterText, glob: true, digits: true, textBy: "e", short: grepShort, shortArg: grepArg, long: grepLong},
 	"fgrep": {operands: afterText, glob: true, digits: true, textBy: "e", short: grepShort, shortArg: grepArg, long: grepLong},
 	"rg":    {operands: afterText, textBy: "e", short: "abcFhHiIlnNopqsSuUvVwxP0", shortArg: "ABCEeMgmtTrj", long: "after-context= before-context= context= color= count count-matches files-with-matches files-without-match fixed-strings glob= iglob= hidden ignore-case smart-case case-sensitive invert-match json line-number no-line-number max-count= max-depth= multiline multiline-dotall no-ignore no-ignore-vcs no-heading heading no-filename only-matching pcre2 regexp= replace= sort= sortr= stats text trim type= type-not= vimgrep word-regexp column max-columns= no-messages null"},
-	"jq":    {operands: afterText, glob: true, short: "cnrsSeMCaj", long: "compact-output null-input raw-output slurp sort-keys exit-status monochrome-output color-output ascii-output join-output tab"},
+	"jq":    {operands: afterText, glob: true, short: "cnrsSeMCaj", long: "compact-output null-input raw-output slurp sort-keys exit-status monochrome-output color-output ascii-output join-output tab", check: plainJq},
 
 	"find": {operands: asPaths, check: findReads},
 	"sed":  {operands: afterText, textBy: "e", short: "nErsuz", shortArg: "e", long: "quiet silent regexp-extended expression= posix separate", check: sedScripts},
@@ -118,6 +118,8 @@ var versions = map[string][]string{
 type Use struct {
 	Paths     []Word // its files and directories
 	Recursive bool   // directories are read with all that is in them
+	Follows   bool   // links in those directories are followed
+	Content   bool   // shows what files hold, not only their names
 	Git       bool   // reads the repository of the directory that it runs in
 }
 
@@ -154,7 +156,7 @@ func ReadOnly(words []Word) (Use, bool) {
 	if !ok || s.max > 0 && len(ops) > s.max {
 		return Use{}, false
 	}
-	use := Use{Recursive: name == "rg" || name == "tree" || (strings.HasSuffix(name, "grep") || name == "diff" || name == "ls") && slices.ContainsFunc(opts, recursive)}
+	use := Use{Recursive: readsTrees(name, opts), Content: name != "ls" && name != "tree", Follows: name == "diff"}
 	switch s.operands {
 	case noneAtAll:
 		return use, len(ops) == 0
@@ -175,12 +177,26 @@ func ReadOnly(words []Word) (Use, bool) {
 	return use, true
 }
 
-func recursive(opt string) bool {
-	switch opt {
-	case "--recursive", "--dereference-recursive":
+// readsTrees reports whether a command reads what is in the directories that
+// it is given.
+func readsTrees(name string, opts []string) bool {
+	switch name {
+	case "rg", "tree", "diff", "tar", "zip", "rsync", "mv":
 		return true
 	}
-	return !strings.HasPrefix(opt, "--") && strings.ContainsAny(opt, "rR")
+	grep := strings.HasSuffix(name, "grep")
+	return slices.ContainsFunc(opts, func(o string) bool {
+		return recursive(o) || grep && (strings.HasPrefix(o, "--d") || len(o) > 1 && o[1] != '-' && strings.Contains(o, "d"))
+	})
+}
+
+// recursive reports whether an option makes a command go down into directories,
+// written out or cut short.
+func recursive(opt string) bool {
+	if strings.HasPrefix(opt, "--") {
+		return len(opt) > 2 && (strings.HasPrefix("--recursive", opt) || strings.HasPrefix("--dereference-recursive", opt) || strings.HasPrefix("--archive", opt))
+	}
+	return strings.ContainsAny(opt, "rR")
 }
 
 // split takes the options off. text says that an option gave the text operand;
@@ -264,6 +280,32 @@ var plainFormat = regexp.MustCompile(`^(?:[^%]|%[-0-9.]*[sbq%])*$`)
 
 func printsText(args []Word) bool {
 	return len(args) > 0 && args[0].Literal && !strings.HasPrefix(args[0].Text, "-") && plainFormat.MatchString(args[0].Text)
+}
+
+// noLists refuses "@file", from which programs of binutils take more options.
+func noLists(args []Word) bool {
+	return !slices.ContainsFunc(args, func(w Word) bool { return strings.HasPrefix(w.Text, "@") })
+}
+
+// What a filter of jq may hold: nothing that reads modules or the environment.
+var (
+	jqPlain = regexp.MustCompile(`^[^*?{}]*$`)
+	jqOther = regexp.MustCompile(`\b(?:import|include|modulemeta|get_search_list|env|ENV|input_filename)\b|\$__prog`)
+)
+
+func plainJq(args []Word) bool {
+	for _, w := range args {
+		switch {
+		case w.Text == "--":
+			return false
+		case strings.HasPrefix(w.Text, "-"):
+			continue
+		case w.Literal:
+			return !jqOther.MatchString(w.Text)
+		}
+		return w.Glob && jqPlain.MatchString(w.Flat) && !jqOther.MatchString(w.Flat)
+	}
+	return false
 }
 
 // onlyFormat lets date print and not set the clock.

@@ -1,0 +1,236 @@
+package permission
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/turnwright/turnwright/internal/shell"
+)
+
+// maxEntries bounds the directory entries that are looked at to judge one path.
+const maxEntries = 5000
+
+// entry is a file below a directory.
+type entry struct {
+	rel  string // "." for the directory itself
+	link bool
+}
+
+// tree lists a file or a directory with all that is in it, without following
+// links; nothing where there is no such file. ok is false when it cannot be
+// read or is too large.
+func tree(root string) (entries []entry, ok bool) {
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if p == root && missing(err) {
+				return nil
+			}
+			return err
+		}
+		if len(entries) >= maxEntries {
+			return fs.ErrInvalid
+		}
+		rel, err := filepath.Rel(root, p)
+		entries = append(entries, entry{filepath.ToSlash(rel), d.Type()&fs.ModeSymlink != 0})
+		return err
+	})
+	return entries, err == nil
+}
+
+// linked returns what the links lead to that a word with globs may expand to or
+// go through: dir is the directory of the word's literal beginning. It errs by
+// finding too many. ok is false when that would take too long.
+func linked(dir string, w shell.Word) (targets []string, ok bool) {
+	literal := strings.LastIndexByte(w.Prefix, '/') + 1
+	if literal > len(w.Flat) {
+		return nil, false
+	}
+	parts := strings.FieldsFunc(w.Flat[literal:], func(r rune) bool { return r == '/' })
+	if w.Brace || strings.Contains(w.Flat, "**") { // any depth
+		entries, ok := tree(dir)
+		for _, e := range entries {
+			if !e.link {
+				continue
+			}
+			to, err := Resolve(filepath.Join(dir, e.rel))
+			if err != nil {
+				return nil, false
+			}
+			targets = append(targets, to)
+		}
+		return targets, ok
+	}
+	left := maxEntries
+	var look func(dir string, parts []string) bool
+	look = func(dir string, parts []string) bool {
+		if len(parts) == 0 {
+			return true
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return missing(err) // it then expands to nothing
+		}
+		if left -= len(entries); left < 0 {
+			return false
+		}
+		for _, e := range entries {
+			if !globbed(parts[0], e.Name()) {
+				continue
+			}
+			at := filepath.Join(dir, e.Name())
+			if e.Type()&fs.ModeSymlink != 0 {
+				if at, err = Resolve(at); err != nil {
+					return false
+				}
+				targets = append(targets, at)
+			}
+			if !look(at, parts[1:]) {
+				return false
+			}
+		}
+		return true
+	}
+	return targets, look(dir, parts)
+}
+
+// behind returns what the links lead to that a command may go through: those
+// that a word with globs may expand to, and with follow all below a directory.
+func behind(all []Access, w shell.Word, literal, follow bool) (more []Access, ok bool) {
+	for _, a := range all {
+		var targets []string
+		if !literal {
+			if targets, ok = linked(a.Target, w); !ok {
+				return nil, false
+			}
+		}
+		for _, t := range targets {
+			more = append(more, Access{Read, t, t})
+		}
+		if !follow {
+			continue
+		}
+		for _, dir := range append(targets, a.Target) {
+			entries, ok := tree(dir)
+			if !ok {
+				return nil, false
+			}
+			for _, e := range entries {
+				if !e.link {
+					continue
+				}
+				t, err := Resolve(filepath.Join(dir, e.rel))
+				if err != nil {
+					return nil, false
+				}
+				more = append(more, Access{Read, t, t})
+			}
+		}
+	}
+	return more, true
+}
+
+// regular reports whether a path is a file, below which there is nothing.
+func regular(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// hides reports whether a rule may forbid to read something in one of the
+// directories.
+func (p *Policy) hides(dirs []string) bool {
+	return slices.ContainsFunc(slices.Concat(p.Deny, p.Ask), func(r Rule) bool {
+		return r.Tool == "Read" && r.path != nil && slices.ContainsFunc(dirs, r.path.mayReach)
+	})
+}
+
+// globbed reports whether a part of a word may expand to a name. Quotes are
+// gone from the part, so that of what could be read in two ways all is taken.
+func globbed(part, name string) bool {
+	if part == "." || part == ".." || strings.ContainsAny(part, `[\`) {
+		return true
+	}
+	ok, err := path.Match(part, name)
+	return ok || err != nil
+}
+
+// foreignRepository reports whether git, run in dir, may take settings from
+// files that are not protected: those of a bare repository in the directory or
+// above it, or of one that ".git" only points to (P-9).
+func (p *Policy) foreignRepository(dir string) bool {
+	exists := func(parts ...string) bool {
+		_, err := os.Lstat(filepath.Join(parts...))
+		return err == nil || !missing(err)
+	}
+	for {
+		// A file "commondir" names another place for the objects and settings.
+		if exists(dir, "HEAD") && (exists(dir, "objects") || exists(dir, "commondir")) {
+			return true
+		}
+		git := filepath.Join(dir, ".git")
+		if info, err := os.Lstat(git); err == nil {
+			to := git
+			switch {
+			case info.Mode().IsRegular():
+				text, err := os.ReadFile(git)
+				if err != nil || len(text) > 4096 {
+					return true
+				}
+				to = strings.TrimSpace(strings.TrimPrefix(string(text), "gitdir:"))
+				if !filepath.IsAbs(to) {
+					to = filepath.Join(dir, to)
+				}
+			}
+			real, err := Resolve(to)
+			if err != nil || p.inDirs(real) && !Protected(real) {
+				return true
+			}
+			if exists(real, "HEAD") {
+				return false // git looks no further
+			}
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return false
+		}
+		dir = parent
+	}
+}
+
+// perProcess reports whether a path goes through files that are others in every
+// process, such as /proc/self/cwd, itself or by a link.
+func perProcess(name string) bool {
+	process := func(parts []string) bool {
+		return len(parts) > 2 && parts[0] == "proc" && (parts[1] == "self" || parts[1] == "thread-self" || strings.Trim(parts[1], "0123456789") == "") ||
+			len(parts) > 3 && parts[0] == "dev" && parts[1] == "fd"
+	}
+	split := func(s string) []string {
+		return strings.FieldsFunc(filepath.ToSlash(s), func(r rune) bool { return r == '/' })
+	}
+	for range maxLinks {
+		if process(split(name)) || process(split(filepath.Clean(name))) {
+			return true
+		}
+		parts := append([]string{""}, split(name)...)
+		next := ""
+		for i := 2; i <= len(parts) && next == ""; i++ {
+			at := strings.Join(parts[:i], "/")
+			to, err := os.Readlink(at)
+			if err != nil || slices.Contains([]string{"/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd"}, at) {
+				continue
+			}
+			if !path.IsAbs(to) {
+				to = path.Dir(at) + "/" + to
+			}
+			next = to + "/" + strings.Join(parts[i:], "/")
+		}
+		if next == "" {
+			return false
+		}
+		name = next
+	}
+	return true
+}
