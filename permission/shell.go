@@ -340,37 +340,21 @@ func (c *command) itselfReaches(rule Rule) hold {
 		return maybe
 	}
 	found := no
-	look := func(at *place, w shell.Word, write, recursive bool) {
-		if found == yes || rule.Tool == "Edit" && !write {
-			return
-		}
-		found = max(found, c.names(rule.path, at, w, recursive))
-	}
 	for i, part := range c.script.Parts {
 		at := &c.parts[i]
 		for _, red := range part.Redirects {
-			look(at, red.Target, red.Write, false)
+			if rule.Tool == "Read" || red.Write {
+				found = max(found, c.names(rule.path, at, red.Target, false))
+			}
 		}
 		for _, words := range at.inner {
-			files, ok := shell.NamedFiles(words)
-			if !ok {
-				continue
-			}
 			if shell.Feeds(part.Words) { // it gets names that are not in the text
 				more, _ := shell.NamedFiles(append(slices.Clone(words), shell.Word{Text: "x", Source: "x", Literal: true}))
 				if rule.Tool != "Edit" || len(more.Writes) > 0 {
 					found = max(found, maybe)
 				}
 			}
-			for _, w := range files.Reads {
-				look(at, w, false, files.Recursive)
-			}
-			for _, w := range files.Writes {
-				look(at, w, true, files.Recursive)
-			}
-			if files.Recursive && len(files.Reads) <= 1 {
-				look(at, shell.Word{Text: ".", Source: ".", Literal: true}, len(files.Writes) > 0, true)
-			}
+			found = max(found, c.namedFiles(rule, at, words, len(c.script.Parts) > 1))
 		}
 	}
 	return found
@@ -394,11 +378,18 @@ func (c *command) names(pattern *pathPattern, at *place, w shell.Word, recursive
 		return maybe
 	}
 	out := no
+	if !literal {
+		more, ok := behind(all, w, false, false)
+		if !ok {
+			return maybe
+		}
+		all = append(all, more...)
+	}
 	for _, a := range all {
 		switch {
 		case literal && (pattern.match(a.Target) || pattern.match(a.Written)):
 			return yes
-		case (recursive || !literal) && (pattern.mayReach(a.Target) || pattern.mayReach(a.Written)):
+		case (recursive && !regular(a.Target) || !literal) && (pattern.mayReach(a.Target) || pattern.mayReach(a.Written)):
 			out = maybe
 		}
 	}

@@ -59,8 +59,9 @@ func Edits(words []Word) (e Edit, ok bool) {
 
 // The commands whose file arguments are known, for rules that forbid (P-75).
 var (
-	fileReaders = strings.Fields("cat head tail nl tac rev sed grep egrep fgrep rg sort uniq cut paste join diff cmp comm wc less more strings od hexdump xxd base64 file stat awk gawk jq bat md5sum sha1sum sha256sum sha512sum cksum tee dd install ln cp mv touch mkdir rm rmdir truncate chmod chown shred unlink rsync scp tar zip")
-	fileWriters = strings.Fields("sed sort tee dd install ln cp mv touch mkdir rm rmdir truncate chmod chown shred unlink rsync scp xxd uniq")
+	fileReaders = strings.Fields("cat head tail nl tac rev fold expand unexpand column b2sum fmt pr split csplit shuf tsort iconv sed grep egrep fgrep rg sort uniq cut paste join diff cmp comm wc less more strings od hexdump xxd base64 file stat awk gawk jq bat md5sum sha1sum sha256sum sha512sum cksum tee dd install ln cp mv touch mkdir rm rmdir truncate chmod chown shred unlink rsync scp tar zip")
+	fileWriters = strings.Fields("sed sort tee dd install ln cp mv touch mkdir rm rmdir truncate chmod chown shred unlink rsync scp xxd uniq split csplit")
+	movers      = strings.Fields("cp install ln mv rsync scp")
 	lastWrites  = strings.Fields("cp install ln rsync scp") // only the last operand is written
 )
 
@@ -68,7 +69,12 @@ var (
 type Files struct {
 	Reads, Writes []Word
 	Recursive     bool // directories among them count with all that is in them
+	Into          []Into
 }
+
+// Into is a file that a copy makes when its destination is a directory. File is
+// not literal where its name is not known.
+type Into struct{ Dir, File Word }
 
 // NamedFiles returns the files that a command on the list of P-75 names. It
 // takes every word for a file that may be one, so it is for rules that forbid
@@ -78,16 +84,25 @@ func NamedFiles(words []Word) (f Files, ok bool) {
 		return f, false
 	}
 	name := words[0].Text
-	f.Recursive = slices.Contains([]string{"rg", "tar", "zip", "rsync", "mv"}, name)
+	var opts []string
+	for _, w := range words[1:] {
+		if w.Literal && strings.HasPrefix(w.Text, "-") {
+			opts = append(opts, w.Text)
+		}
+	}
+	f.Recursive = name != "tree" && readsTrees(name, opts)
 	into := false // an option names the directory that is written to
 	var ops []Word
 	for _, w := range words[1:] {
 		if strings.HasPrefix(w.Source, "-") {
-			if w.Literal && recursive(w.Text) || w.Literal && !strings.HasPrefix(w.Text, "--") && strings.ContainsRune(w.Text, 'a') {
+			if w.Literal && !strings.HasPrefix(w.Text, "--") && strings.ContainsRune(w.Text, 'a') {
 				f.Recursive = true
 			}
-			if w.Text == "-t" || strings.HasPrefix(w.Text, "--target-directory") {
+			if strings.HasPrefix(w.Text, "--t") || slices.Contains(movers, name) && !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "t") {
 				into = true
+				if _, v, ok := strings.Cut(w.Text, "t"); ok && v != "" && !strings.HasPrefix(w.Text, "--") {
+					ops = append(ops, Word{Text: v, Source: v, Literal: w.Literal, Glob: w.Glob}) // -tdir, -vtdir
+				}
 			}
 			// The value of an option may be a file too: --file=x, -fx.
 			if _, v, ok := strings.Cut(w.Text, "="); ok && v != "" {
@@ -118,7 +133,70 @@ func NamedFiles(words []Word) (f Files, ok bool) {
 	case slices.Contains(fileWriters, name):
 		f.Writes = ops
 	}
+	if slices.Contains(movers, name) {
+		f.into(ops, into)
+	}
+	if name == "sed" {
+		f.sedFiles(words[1:])
+	}
 	return f, true
+}
+
+// into adds what a copy makes in a directory: the last operand, or, when an
+// option names it, any operand.
+func (f *Files) into(ops []Word, any bool) {
+	dirs := ops
+	switch {
+	case len(ops) == 0:
+		return
+	case len(ops) == 1: // ln x makes it in the working directory
+		dirs = []Word{{Text: ".", Source: ".", Literal: true}}
+	case !any:
+		dirs = ops[len(ops)-1:]
+	}
+	if len(dirs) > 1 && len(ops) > 64 { // too many pairs
+		for _, dir := range dirs {
+			f.Into = append(f.Into, Into{Dir: dir})
+		}
+		return
+	}
+	for _, dir := range dirs {
+		for _, from := range ops {
+			if from == dir {
+				continue
+			}
+			file := Word{Source: from.Source}
+			if dir.Literal && from.Literal {
+				file.Text = dir.Text + "/" + base(strings.TrimRight(from.Text, "/"))
+				file.Source, file.Literal = file.Text, true
+			}
+			f.Into = append(f.Into, Into{dir, file})
+		}
+	}
+}
+
+// sedFiles adds the files that a script of sed may read or write: what follows
+// the letters of those commands up to the end of the line, wherever they stand.
+func (f *Files) sedFiles(args []Word) {
+	for _, w := range args {
+		if !w.Literal || safeSed(w.Text) {
+			continue
+		}
+		for _, line := range strings.Split(w.Text, "\n") {
+			for i, c := range line {
+				if !strings.ContainsRune("wWrR", c) {
+					continue
+				}
+				if name := strings.TrimLeft(line[i+1:], " \t"); name != "" {
+					word := Word{Text: name, Source: name, Literal: true}
+					f.Reads = append(f.Reads, word)
+					if c == 'w' || c == 'W' {
+						f.Writes = append(f.Writes, word)
+					}
+				}
+			}
+		}
+	}
 }
 
 // Removed returns the targets of rm and rmdir.

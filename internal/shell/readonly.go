@@ -156,7 +156,7 @@ func ReadOnly(words []Word) (Use, bool) {
 	if !ok || s.max > 0 && len(ops) > s.max {
 		return Use{}, false
 	}
-	use := Use{Recursive: readsTrees(name, opts), Content: name != "ls" && name != "tree", Follows: name == "diff"}
+	use := Use{Recursive: readsTrees(name, opts), Content: !slices.Contains(tellNames, name), Follows: name == "diff"}
 	switch s.operands {
 	case noneAtAll:
 		return use, len(ops) == 0
@@ -176,6 +176,9 @@ func ReadOnly(words []Word) (Use, bool) {
 	use.Paths = ops
 	return use, true
 }
+
+// tellNames are commands that show names and properties of files only.
+var tellNames = []string{"ls", "tree", "stat", "du", "df", "readlink", "realpath"}
 
 // readsTrees reports whether a command reads what is in the directories that
 // it is given.

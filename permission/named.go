@@ -1,0 +1,108 @@
+package permission
+
+import (
+	"os"
+	"slices"
+
+	"github.com/turnwright/turnwright/internal/shell"
+)
+
+// namedFiles reports whether a command names a file that a rule about paths
+// covers (P-75). more says that the line holds other commands, which may make
+// directories.
+func (c *command) namedFiles(rule Rule, at *place, words []shell.Word, more bool) (found hold) {
+	files, ok := shell.NamedFiles(words)
+	if !ok {
+		// Commands that only read and are not on the list, git among them.
+		use, ok := shell.ReadOnly(words)
+		if !ok || !use.Content || rule.Tool != "Read" {
+			return no
+		}
+		files = shell.Files{Reads: slices.DeleteFunc(use.Paths, func(w shell.Word) bool { return use.Git && !w.Literal })}
+	}
+	look := func(w shell.Word, write, recursive bool) {
+		if found < yes && (rule.Tool == "Read" || write) {
+			found = max(found, c.names(rule.path, at, w, recursive))
+		}
+	}
+	for _, w := range files.Reads {
+		look(w, false, files.Recursive)
+	}
+	for _, w := range files.Writes {
+		look(w, true, files.Recursive)
+	}
+	for _, in := range files.Into {
+		switch to := c.directory(at, in.Dir, more); {
+		case to == no:
+		case in.File.Literal:
+			if c.names(rule.path, at, in.File, files.Recursive) == yes {
+				found = max(found, to)
+			}
+		default:
+			look(in.Dir, true, true)
+		}
+	}
+	if files.Recursive && len(files.Reads) <= 1 {
+		look(shell.Word{Text: ".", Source: ".", Literal: true}, len(files.Writes) > 0, true)
+	}
+	return found
+}
+
+// directory reports whether the destination of a copy is a directory. more says
+// that another command may make it one.
+func (c *command) directory(at *place, w shell.Word, more bool) hold {
+	path, ok := c.p.expand(w)
+	if !ok {
+		return maybe
+	}
+	all, known := at.accesses(Read, path)
+	if !known {
+		return maybe
+	}
+	out := no
+	for _, a := range all {
+		info, err := os.Stat(a.Target)
+		switch {
+		case err == nil && info.IsDir():
+			return yes
+		case err == nil:
+		case more:
+			out = maybe
+		}
+	}
+	return out
+}
+
+// onlyChange are commands on the list of P-75 that show nothing of their files.
+var onlyChange = []string{"tee", "touch", "mkdir", "rm", "rmdir", "truncate", "chmod", "chown", "shred", "unlink"}
+
+// usesFiles reports whether the command may read or, for Edit, change any file
+// by a command on the list of P-75 or by a redirection. It is for rules that
+// cover a whole tool: which files does not matter, but they are no rules of the
+// shell either, so that somebody is asked.
+func (c *command) usesFiles(tool string) hold {
+	if c.err != nil {
+		return maybe
+	}
+	for i, part := range c.script.Parts {
+		for _, red := range part.Redirects {
+			if null := red.Target.Literal && red.Target.Text == "/dev/null"; !null && (tool == "Edit" && red.Write || tool == "Read" && red.Read) {
+				return maybe
+			}
+		}
+		for _, words := range c.parts[i].inner {
+			if use, ok := shell.ReadOnly(words); ok {
+				if tool == "Read" && use.Content && (len(use.Paths) > 0 || use.Git) {
+					return maybe
+				}
+				continue
+			}
+			files, ok := shell.NamedFiles(words)
+			if ok && (tool == "Edit" && len(files.Writes)+len(files.Into) > 0 ||
+				tool == "Read" && len(files.Reads) > 0 && !slices.Contains(onlyChange, words[0].Text)) {
+				return maybe
+			}
+		}
+	}
+	return no
+}
