@@ -11,8 +11,14 @@ import (
 	"github.com/turnwright/turnwright/internal/shell"
 )
 
-// maxEntries bounds the directory entries that are looked at to judge one path.
-const maxEntries = 5000
+// The bounds of what is looked at: directory entries for one path, files that
+// a copy makes, parts of a line with file commands, words with globs or trees.
+const (
+	maxEntries = 5000
+	maxCopied  = 2000
+	maxEdits   = 32
+	maxBehind  = 64
+)
 
 // entry is a file below a directory.
 type entry struct {
@@ -49,20 +55,9 @@ func linked(dir string, w shell.Word) (targets []string, ok bool) {
 	if literal > len(w.Flat) {
 		return nil, false
 	}
-	parts := strings.FieldsFunc(w.Flat[literal:], func(r rune) bool { return r == '/' })
+	parts := slices.DeleteFunc(strings.Split(w.Flat[literal:], "/"), func(s string) bool { return s == "" || s == "." })
 	if w.Brace || strings.Contains(w.Flat, "**") { // any depth
-		entries, ok := tree(dir)
-		for _, e := range entries {
-			if !e.link {
-				continue
-			}
-			to, err := Resolve(filepath.Join(dir, e.rel))
-			if err != nil {
-				return nil, false
-			}
-			targets = append(targets, to)
-		}
-		return targets, ok
+		return linksBelow(dir)
 	}
 	left := maxEntries
 	var look func(dir string, parts []string) bool
@@ -99,38 +94,74 @@ func linked(dir string, w shell.Word) (targets []string, ok bool) {
 
 // behind returns what the links lead to that a command may go through: those
 // that a word with globs may expand to, and with follow all below a directory.
-func behind(all []Access, w shell.Word, literal, follow bool) (more []Access, ok bool) {
+func (at *place) behind(all []Access, w shell.Word, literal, follow bool) (more []Access, ok bool) {
+	if literal && !follow {
+		return nil, true
+	}
+	key := "\x00" + w.Source
 	for _, a := range all {
-		var targets []string
-		if !literal {
-			if targets, ok = linked(a.Target, w); !ok {
-				return nil, false
-			}
-		}
+		key += "\x00" + a.Target
+	}
+	if follow {
+		key += "\x00"
+	}
+	failed := []Access{{}}
+	if known, done := at.seen[key]; done {
+		return known, len(known) == 0 || known[0] != failed[0]
+	}
+	const count = "\x00"
+	if len(at.seen[count]) >= maxBehind {
+		return nil, false
+	}
+	at.seen[count] = append(at.seen[count], Access{})
+	at.seen[key] = failed
+	add := func(targets []string) {
 		for _, t := range targets {
 			more = append(more, Access{Read, t, t})
 		}
-		if !follow {
-			continue
-		}
-		for _, dir := range append(targets, a.Target) {
-			entries, ok := tree(dir)
+	}
+	for _, a := range all {
+		roots := []string{a.Target}
+		if !literal {
+			targets, ok := linked(a.Target, w)
 			if !ok {
 				return nil, false
 			}
-			for _, e := range entries {
-				if !e.link {
-					continue
-				}
-				t, err := Resolve(filepath.Join(dir, e.rel))
-				if err != nil {
-					return nil, false
-				}
-				more = append(more, Access{Read, t, t})
+			add(targets)
+			roots = append(roots, targets...)
+		}
+		for _, root := range roots {
+			if !follow {
+				break
 			}
+			targets, ok := linksBelow(root)
+			if !ok {
+				return nil, false
+			}
+			add(targets)
 		}
 	}
+	at.seen[key] = more
 	return more, true
+}
+
+// linksBelow returns what the links in a tree lead to.
+func linksBelow(root string) (targets []string, ok bool) {
+	entries, ok := tree(root)
+	if !ok {
+		return nil, false
+	}
+	for _, e := range entries {
+		if !e.link {
+			continue
+		}
+		to, err := Resolve(filepath.Join(root, e.rel))
+		if err != nil {
+			return nil, false
+		}
+		targets = append(targets, to)
+	}
+	return targets, true
 }
 
 // regular reports whether a path is a file, below which there is nothing.
@@ -150,10 +181,10 @@ func (p *Policy) hides(dirs []string) bool {
 // globbed reports whether a part of a word may expand to a name. Quotes are
 // gone from the part, so that of what could be read in two ways all is taken.
 func globbed(part, name string) bool {
-	if part == "." || part == ".." || strings.ContainsAny(part, `[\`) {
+	if part == ".." || strings.ContainsAny(part, `[\`) {
 		return true
 	}
-	ok, err := path.Match(part, name)
+	ok, err := path.Match(strings.ToLower(part), strings.ToLower(name)) // some file systems ignore case
 	return ok || err != nil
 }
 

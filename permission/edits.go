@@ -17,6 +17,7 @@ type edit struct {
 	shell.Edit
 	from    []Access // of cp and mv
 	touched []Access // the operands, and what they become in a directory
+	copies  int      // files that it makes
 	links   bool     // it may put a link elsewhere or remove one
 }
 
@@ -24,11 +25,11 @@ type edit struct {
 // by what is on disk before the line runs, so no other part of the line may
 // change what its paths lead to.
 func (c *command) editsInScope(words []shell.Word, at *place) bool {
-	if c.p.deniesEdits() {
+	if c.p.deniesEdits() || len(c.parts) > maxEdits {
 		return false
 	}
-	e, ok := c.edit(words, at)
-	if !ok {
+	e := c.edit(words, at)
+	if e == nil {
 		return false
 	}
 	mine := 0
@@ -53,9 +54,8 @@ func (c *command) editsInScope(words []shell.Word, at *place) bool {
 			}
 			continue
 		}
-		other, ok := c.edit(words, &c.parts[i])
-		switch {
-		case ok && read:
+		switch other := c.edit(words, &c.parts[i]); {
+		case other != nil && read:
 			if other.links || e.links || overlap(other.touched, e.from) {
 				return false
 			}
@@ -77,8 +77,11 @@ func isHead(a Access) bool {
 }
 
 // overlap reports whether a path of one list is, holds or lies below one of the
-// other.
+// other; too many to compare count as overlapping.
 func overlap(some, others []Access) bool {
+	if len(some)*len(others) > 100*maxCopied {
+		return true
+	}
 	for _, a := range some {
 		for _, b := range others {
 			for _, x := range []string{a.Target, a.Written} {
@@ -93,35 +96,49 @@ func overlap(some, others []Access) bool {
 	return false
 }
 
-// edit takes a file command apart; ok is false when it is none, or when it may
-// change a file that acceptEdits does not approve.
-func (c *command) edit(words []shell.Word, at *place) (e edit, ok bool) {
-	if e.Edit, ok = shell.Edits(words); !ok {
-		return e, false
+// edit takes a file command apart; nil when it is none, or when it may change a
+// file that acceptEdits does not approve.
+func (c *command) edit(words []shell.Word, at *place) *edit {
+	e, done := c.edits[at]
+	if !done {
+		if c.edits == nil {
+			c.edits = map[*place]*edit{}
+		}
+		e = c.readEdit(words, at)
+		c.edits[at] = e
 	}
-	if e.Copies() && len(e.Paths) < 2 {
-		return e, false
+	return e
+}
+
+func (c *command) readEdit(words []shell.Word, at *place) *edit {
+	named, ok := shell.Edits(words)
+	if !ok || named.Copies() && len(named.Paths) < 2 {
+		return nil
 	}
+	e := &edit{Edit: named}
 	for i, w := range e.Paths {
 		all, ok := c.writable(at, w.Text)
 		if !ok {
-			return e, false
+			return nil
 		}
 		e.touched = append(e.touched, all...)
 		switch {
 		case e.Copies() && i < len(e.Paths)-1:
 			e.from = append(e.from, all...)
-			if !c.copied(&e, at, w.Text, all) {
-				return e, false
+			if !c.copied(e, at, w.Text, all) {
+				return nil
 			}
 		case e.Name == "rm" || e.Name == "rmdir":
 			for _, a := range all {
+				if e.links { // enough is known
+					break
+				}
 				entries, ok := tree(a.Written)
-				e.links = e.links || !ok || slices.ContainsFunc(entries, func(e entry) bool { return e.link })
+				e.links = !ok || slices.ContainsFunc(entries, func(e entry) bool { return e.link })
 			}
 		}
 	}
-	return e, true
+	return e
 }
 
 // copied checks where one source of cp or mv ends up: at the destination, or in
@@ -148,6 +165,9 @@ func (c *command) copied(e *edit, at *place, source string, from []Access) bool 
 			}
 			entries = append(entries, below...)
 		}
+	}
+	if e.copies += len(entries); e.copies > maxCopied {
+		return false
 	}
 	for _, entry := range entries {
 		e.links = e.links || entry.link

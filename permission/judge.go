@@ -233,7 +233,7 @@ func (c *command) harmless(words []shell.Word, at *place) verdict {
 			return refuse("it is not known where %s is", w.Source)
 		}
 		if !literal || use.Content && use.Recursive {
-			more, ok := behind(all, w, literal, use.Follows)
+			more, ok := at.behind(all, w, literal, use.Follows)
 			if !ok {
 				return refuse("%s names too much to look at", w.Source)
 			}

@@ -21,6 +21,7 @@ type command struct {
 	depth  int     // 0: the command itself; else a script inside another
 	exact  bool    // nothing expands in the text before a shell reads it
 	left   *int    // how many scripts may still be read
+	edits  map[*place]*edit
 }
 
 // place is where a part runs and what may run in it.
@@ -379,7 +380,7 @@ func (c *command) names(pattern *pathPattern, at *place, w shell.Word, recursive
 	}
 	out := no
 	if !literal {
-		more, ok := behind(all, w, false, false)
+		more, ok := at.behind(all, w, false, false)
 		if !ok {
 			return maybe
 		}
