@@ -27,8 +27,10 @@ func (p *Policy) criticalTarget(at *place, w shell.Word) bool {
 	if path, ok := p.expand(w); ok {
 		all, known := at.accesses(Write, path)
 		if !known {
-			// In an unknown directory, "." and its parents may be anything.
-			return !strings.ContainsFunc(path, func(r rune) bool { return r != '.' && r != '/' })
+			// In an unknown directory, "." and its parents may be anything, and
+			// so may be what is another directory in each process.
+			return slices.ContainsFunc(append([]string{""}, at.dirs...), func(dir string) bool { return perProcess(dir + "/" + path) }) ||
+				!strings.ContainsFunc(path, func(r rune) bool { return r != '.' && r != '/' })
 		}
 		return slices.ContainsFunc(all, func(a Access) bool { return p.criticalDir(a.Target) || p.criticalDir(a.Written) })
 	}

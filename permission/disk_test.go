@@ -61,7 +61,11 @@ func TestCommandsOnDisk(t *testing.T) {
 		{"a line that makes a bare repository", []string{"P-9"}, "x", accept, ask, `
 			mkdir objects refs && cp x HEAD && git status
 			mv x HEAD; mkdir objects; git status
-			git log & touch head`},
+			git log & touch head
+			git status; touch commondir`},
+		{"one that lacks its objects", []string{"P-9"}, "HEAD config refs/ x/objects/", accept, ask, `
+			mkdir objects && git status
+			cp -r x/. . && git status`},
 		{"git beside other edits", []string{"P-8", "P-66"}, "HEAD.md objects/", accept, allow, `
 			git status
 			touch x && git status
@@ -79,7 +83,8 @@ func TestCommandsOnDisk(t *testing.T) {
 		{"a tree onto links", []string{"P-98"}, "tpl/d/f d/f>$O/o.txt", accept, ask, `
 			cp -r tpl/. .
 			cp -rT tpl .
-			cp -a tpl/d .`},
+			cp -a tpl/d .
+			cp -r d d2`},
 		{"a link that moves", []string{"P-98"}, "src/up>.. deep/er/up>../..", accept, ask, `
 			mv src/up up && cp a.txt up/pwn
 			cp -a src/up up; touch up/pwn
@@ -93,6 +98,8 @@ func TestCommandsOnDisk(t *testing.T) {
 		{"or is made by a command that is allowed", []string{"P-98"}, "d/", c{Mode: "acceptEdits", Allow: []string{"Bash(ln *)", "Bash(mv *)", "Bash(make *)"}}, ask, `
 			ln -s .. up && touch up/pwn
 			touch up/pwn & ln -s .. up
+			touch up/pwn &1make x
+			touch up/pwn | make x
 			make links && touch up/pwn
 			mv link l2 && touch l2/pwn`},
 		{"which does not matter before it", []string{"P-8"}, "d/", c{Mode: "acceptEdits", Allow: []string{"Bash(make *)"}}, allow, `
@@ -202,6 +209,7 @@ func TestCommandsOnDisk(t *testing.T) {
 			git grep --no-index -h = .
 			git grep =
 			git blame a.txt
+			git blame -S .env a.txt
 			git stash show
 			git status -v
 			git reflog -p
@@ -288,6 +296,10 @@ func TestCommandsOnDisk(t *testing.T) {
 			sed -i s/a/b/ a.txt
 			rm a.txt
 			echo x > a.txt`},
+		{"removals that are others in each process", []string{"P-110", "P-111"}, "p>/proc/self/cwd", bypass(), ask, `
+			rm -rf /proc/self/cwd/
+			rm -rf /proc/self/cwd/src
+			rm -rf p/src`},
 		{"commands without files", []string{"P-17"}, "d/", bypass("Read", "Edit", "Write"), allow, `
 			make
 			ls

@@ -10,7 +10,7 @@ import (
 )
 
 // concurrent finds what may run at the same time as the rest of a line.
-var concurrent = regexp.MustCompile(`(?:^|[^&>])&(?:[^&>0-9-]|$)|(?:^|[^|>])\|(?:[^|]|$)`)
+var concurrent = regexp.MustCompile(`(?:^|[^&<>])&(?:[^&>]|$)|(?:^|[^|>])\|(?:[^|]|$)`)
 
 // edit is a file command of acceptEdits with what it changes.
 type edit struct {
@@ -49,7 +49,7 @@ func (c *command) editsInScope(words []shell.Word, at *place) bool {
 		}
 		words, read := shell.Stripped(part.Words)
 		if read && c.harmless(words, &c.parts[i]).ok {
-			if use, ok := shell.ReadOnly(words); ok && use.Git && slices.ContainsFunc(e.touched, isHead) {
+			if use, ok := shell.ReadOnly(words); ok && use.Git && slices.ContainsFunc(e.touched, ofRepository) {
 				return false // the line makes a bare repository and asks git about it
 			}
 			continue
@@ -72,8 +72,11 @@ func placesLinks(words []shell.Word) bool {
 	return slices.Contains([]string{"mv", "cp", "ln", "install", "rsync", "rm"}, words[0].Text)
 }
 
-func isHead(a Access) bool {
-	return strings.EqualFold(filepath.Base(a.Target), "HEAD") || strings.EqualFold(filepath.Base(a.Written), "HEAD")
+// ofRepository reports whether a file may make its directory a repository.
+func ofRepository(a Access) bool {
+	return slices.ContainsFunc([]string{a.Target, a.Written}, func(path string) bool {
+		return slices.Contains([]string{"head", "objects", "commondir"}, strings.ToLower(filepath.Base(path)))
+	})
 }
 
 // overlap reports whether a path of one list is, holds or lies below one of the
@@ -155,6 +158,12 @@ func (c *command) copied(e *edit, at *place, source string, from []Access) bool 
 			below, ok := tree(a.Written)
 			if !ok || len(below) == 0 { // missing: another part of the line makes it
 				return false
+			}
+			for _, entry := range below {
+				// Some cp follow the links of a tree.
+				if to, err := Resolve(filepath.Join(a.Written, entry.rel)); entry.link && e.Name == "cp" && (err != nil || !c.p.inDirs(to)) {
+					return false
+				}
 			}
 			if a.Target != a.Written {
 				more, ok := tree(a.Target)

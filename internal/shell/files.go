@@ -84,13 +84,7 @@ func NamedFiles(words []Word) (f Files, ok bool) {
 		return f, false
 	}
 	name := words[0].Text
-	var opts []string
-	for _, w := range words[1:] {
-		if w.Literal && strings.HasPrefix(w.Text, "-") {
-			opts = append(opts, w.Text)
-		}
-	}
-	f.Recursive = name != "tree" && readsTrees(name, opts)
+	f.Recursive = readsTrees(name, dashed(words[1:]))
 	into := false // an option names the directory that is written to
 	var ops []Word
 	for _, w := range words[1:] {
@@ -100,8 +94,8 @@ func NamedFiles(words []Word) (f Files, ok bool) {
 			}
 			if strings.HasPrefix(w.Text, "--t") || slices.Contains(movers, name) && !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "t") {
 				into = true
-				if _, v, ok := strings.Cut(w.Text, "t"); ok && v != "" && !strings.HasPrefix(w.Text, "--") {
-					ops = append(ops, Word{Text: v, Source: v, Literal: w.Literal, Glob: w.Glob}) // -tdir, -vtdir
+				if _, v, ok := strings.Cut(w.Text[2:], "t"); ok && v != "" && !strings.HasPrefix(w.Text, "--") {
+					ops = append(ops, Word{Text: v, Source: v, Literal: w.Literal, Glob: w.Glob}) // -vtdir
 				}
 			}
 			// The value of an option may be a file too: --file=x, -fx.

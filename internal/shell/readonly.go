@@ -152,11 +152,11 @@ func ReadOnly(words []Word) (Use, bool) {
 		}
 		return Use{}, true
 	}
-	ops, text, opts, ok := s.split(args)
+	ops, text, _, ok := s.split(args)
 	if !ok || s.max > 0 && len(ops) > s.max {
 		return Use{}, false
 	}
-	use := Use{Recursive: readsTrees(name, opts), Content: !slices.Contains(tellNames, name), Follows: name == "diff"}
+	use := Use{Recursive: readsTrees(name, dashed(args)), Content: !slices.Contains(tellNames, name), Follows: name == "diff"}
 	switch s.operands {
 	case noneAtAll:
 		return use, len(ops) == 0
@@ -175,6 +175,16 @@ func ReadOnly(words []Word) (Use, bool) {
 	}
 	use.Paths = ops
 	return use, true
+}
+
+// dashed are the words that are options, or look like one.
+func dashed(args []Word) (opts []string) {
+	for _, w := range args {
+		if w.Literal && strings.HasPrefix(w.Text, "-") {
+			opts = append(opts, w.Text)
+		}
+	}
+	return opts
 }
 
 // tellNames are commands that show names and properties of files only.

@@ -2,6 +2,7 @@ package shell_test
 
 import (
 	"os/exec"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -247,9 +248,74 @@ func TestNamedFiles(t *testing.T) {
 			t.Errorf("%q: %q, %v; want %q", command, got, ok, want)
 		}
 	}
-	for _, name := range strings.Fields("cat head tail nl tac sed grep sort cut diff wc cp mv tee dd install ln touch mkdir rm truncate") {
+	for command, want := range map[string]string{
+		"cp a b": "b/a", "cp x/a y/b d/": "d//a d//b", "mv a d": "d/a", "ln -s x/a": "./a", "install -m 1 a d": "d/1 d/a", "cp -td a": "d/a a/d",
+		"cp $x d": "?", "cp a $d": "?", "cat a b": "",
+	} {
+		s, err := shell.Parse(command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, _ := shell.NamedFiles(s.Parts[0].Words)
+		var got []string
+		for _, in := range f.Into {
+			if !in.File.Literal {
+				in.File.Text = "?"
+			}
+			got = append(got, in.File.Text)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q in a directory: %q, want %q", command, got, want)
+		}
+	}
+	for command, want := range map[string]string{
+		"sed 'w a' b": "a", "sed -n -e 's/x/y/w a' b": "a", "sed '/x/{w a\n}' b": "a", "sed 's/w/r/' b": "", "sed p b": "",
+	} {
+		s, err := shell.Parse(strings.ReplaceAll(command, `\n`, "\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, _ := shell.NamedFiles(s.Parts[0].Words)
+		if got := slices.ContainsFunc(f.Writes, func(w shell.Word) bool { return w.Text == "a" }); got != (want != "") {
+			t.Errorf("%q writes %q", command, sources(f.Writes))
+		}
+	}
+	for _, name := range strings.Fields("cat head tail nl tac fold expand unexpand column sed grep sort cut diff wc cp mv tee dd install ln touch mkdir rm truncate") {
 		if _, ok := shell.NamedFiles([]shell.Word{{Text: name, Literal: true}}); !ok {
 			t.Errorf("%s is not known", name)
+		}
+	}
+}
+
+func TestReadOnlyUse(t *testing.T) {
+	conform.Covers(t, "P-66", "P-69")
+	for command, want := range map[string]shell.Use{
+		"ls -R": {Recursive: true}, "cat a": {Content: true}, "stat a": {}, "diff a b": {Recursive: true, Follows: true, Content: true}, "tree": {Recursive: true},
+		"grep x a": {Content: true}, "grep -r x a": {Recursive: true, Content: true}, "grep -d recurse x a": {Recursive: true, Content: true}, "find a": {Recursive: true},
+		"git status": {Git: true}, "git diff": {Git: true, Content: true}, "git diff --stat": {Git: true}, "git log": {Git: true}, "git log -p": {Git: true, Content: true},
+		"git show --stat": {Git: true, Content: true}, "git blame a": {Git: true, Content: true}, "git branch": {Git: true}, "git diff --patch --stat": {Git: true, Content: true},
+		"jq . a": {Content: true}, "strings a": {Content: true},
+	} {
+		s, err := shell.Parse(command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		use, ok := shell.ReadOnly(s.Parts[0].Words)
+		use.Paths = nil
+		if !ok || !reflect.DeepEqual(use, want) {
+			t.Errorf("%q: %+v, %v; want %+v", command, use, ok, want)
+		}
+	}
+	for _, command := range []string{
+		"strings @a", "strings a @b", "strings *", "jq -f a", "jq -L a . b", "jq 'import \"a\" as $a; 1'", "jq 'include \"a\"; 1'", "jq env", "jq '$ENV.X'",
+		"jq -- . a", "jq -n", "jq * a", "git blame -S a b", "git ls-files -X a",
+	} {
+		s, err := shell.Parse(command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := shell.ReadOnly(s.Parts[0].Words); ok {
+			t.Errorf("%q counts as read-only", command)
 		}
 	}
 }
