@@ -232,27 +232,35 @@ func (c *command) harmless(words []shell.Word, at *place) verdict {
 		if !known {
 			return refuse("it is not known where %s is", w.Source)
 		}
-		if !literal || use.Content && use.Recursive {
-			more, ok := at.behind(all, w, literal, use.Follows)
-			if !ok {
-				return refuse("%s names too much to look at", w.Source)
-			}
-			all = append(all, more...)
+		if v := c.readable(all, w, use); !v.ok {
+			return v
 		}
-		for _, a := range all {
-			if use.Content && use.Recursive && !regular(a.Target) && c.p.hides([]string{a.Target, a.Written}) {
-				return refuse("%s may hold files that a rule forbids to read", w.Source)
-			}
-			if !c.p.mayRead(a) {
-				v := refuse("%s lies outside the working directories or must not be read", w.Source)
-				if !c.p.inScope([]Access{a}, Read) {
-					v.blocked = a.Target
-				}
-				return v
-			}
+		more, ok := at.behind(all, w, literal, use.Follows)
+		if !ok {
+			return refuse("%s names too much to look at", w.Source)
+		}
+		if v := c.readable(more, w, use); !v.ok {
+			return v
 		}
 	}
 	return verdict{ok: true, typ: ReasonOther, why: "the command only reads"}
+}
+
+// readable checks what a word of a read-only command names.
+func (c *command) readable(all []Access, w shell.Word, use shell.Use) verdict {
+	for _, a := range all {
+		if use.Content && use.Recursive && !regular(a.Target) && c.p.hides([]string{a.Target, a.Written}) {
+			return refuse("%s may hold files that a rule forbids to read", w.Source)
+		}
+		if !c.p.mayRead(a) {
+			v := refuse("%s lies outside the working directories or must not be read", w.Source)
+			if !c.p.inScope([]Access{a}, Read) {
+				v.blocked = a.Target
+			}
+			return v
+		}
+	}
+	return verdict{ok: true}
 }
 
 func (c *command) judgeCd(words []shell.Word, at *place) verdict {
