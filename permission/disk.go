@@ -178,6 +178,13 @@ func (p *Policy) hides(dirs []string) bool {
 	})
 }
 
+// guards reports whether a rule forbids to read a file.
+func (p *Policy) guards(a Access) bool {
+	return slices.ContainsFunc(slices.Concat(p.Deny, p.Ask), func(r Rule) bool {
+		return r.Tool == "Read" && r.path != nil && (r.path.match(a.Target) || r.path.match(a.Written))
+	})
+}
+
 // globbed reports whether a part of a word may expand to a name. Quotes are
 // gone from the part, so that of what could be read in two ways all is taken.
 func globbed(part, name string) bool {

@@ -217,6 +217,19 @@ func TestCommandsOnDisk(t *testing.T) {
 			cat p/a.txt
 			cat p/..
 			grep -r x .`},
+		{"links in trees that are followed", []string{"P-75", "P-87"}, "secret/x t/l>../secret/x", bypass("Read(/secret/**)"), ask, `
+			diff t src
+			grep -R x t
+			grep -rR x t
+			cp -rL t x
+			cp -r --dereference t x
+			rsync -aL t x
+			tar -chf x t
+			cat t/*`},
+		{"and those that are not", []string{"P-75"}, "secret/x t/l>../secret/x", bypass("Read(/secret/**)"), allow, `
+			grep -r x t
+			diff src a.txt
+			cp -r src x`},
 		{"what shows no content", []string{"P-66"}, "empty sub/", c{Deny: []string{"Read(.env)"}}, allow, `
 			git status
 			git status --short

@@ -252,7 +252,7 @@ func (c *command) readable(all []Access, w shell.Word, use shell.Use) verdict {
 		if use.Content && use.Recursive && !regular(a.Target) && c.p.hides([]string{a.Target, a.Written}) {
 			return refuse("%s may hold files that a rule forbids to read", w.Source)
 		}
-		if !c.p.mayRead(a) {
+		if !c.p.mayRead(a) || use.Content && c.p.guards(a) {
 			v := refuse("%s lies outside the working directories or must not be read", w.Source)
 			if !c.p.inScope([]Access{a}, Read) {
 				v.blocked = a.Target

@@ -28,6 +28,14 @@ func (c *command) namedFiles(rule Rule, at *place, words []shell.Word, more bool
 	for _, w := range files.Reads {
 		look(w, false, files.Recursive)
 	}
+	if files.Recursive && files.Follows {
+		for _, w := range files.Reads {
+			look(w, false, true)
+			if found < maybe && rule.Tool == "Read" && c.leads(rule.path, at, w) {
+				found = maybe
+			}
+		}
+	}
 	for _, w := range files.Writes {
 		look(w, true, files.Recursive)
 	}
@@ -46,6 +54,21 @@ func (c *command) namedFiles(rule Rule, at *place, words []shell.Word, more bool
 		look(shell.Word{Text: ".", Source: ".", Literal: true}, len(files.Writes) > 0, true)
 	}
 	return found
+}
+
+// leads reports whether links below what a word names may lead to something
+// that the pattern covers.
+func (c *command) leads(pattern *pathPattern, at *place, w shell.Word) bool {
+	path, literal := c.p.expand(w)
+	if !literal {
+		return !w.Literal // an empty word names nothing
+	}
+	all, known := at.accesses(Read, path)
+	if !known {
+		return true
+	}
+	more, ok := at.behind(all, w, true, true)
+	return !ok || slices.ContainsFunc(more, func(a Access) bool { return pattern.mayReach(a.Target) })
 }
 
 // directory reports whether the destination of a copy is a directory. more says

@@ -69,6 +69,7 @@ var (
 type Files struct {
 	Reads, Writes []Word
 	Recursive     bool // directories among them count with all that is in them
+	Follows       bool // and links in them
 	Into          []Into
 }
 
@@ -84,7 +85,14 @@ func NamedFiles(words []Word) (f Files, ok bool) {
 		return f, false
 	}
 	name := words[0].Text
-	f.Recursive = readsTrees(name, dashed(words[1:]))
+	opts := dashed(words[1:])
+	f.Recursive = readsTrees(name, opts)
+	f.Follows = name == "diff" || slices.ContainsFunc(opts, func(o string) bool {
+		if strings.HasPrefix(o, "--") {
+			return strings.HasPrefix(o, "--d") || strings.HasPrefix(o, "--fo") || strings.HasPrefix(o, "--copy")
+		}
+		return strings.ContainsAny(o, "RL") || name == "tar" && strings.Contains(o, "h")
+	})
 	into := false // an option names the directory that is written to
 	var ops []Word
 	for _, w := range words[1:] {
