@@ -226,6 +226,17 @@ func TestCommandsOnDisk(t *testing.T) {
 			rsync -aL t x
 			tar -chf x t
 			cat t/*`},
+		{"links that the line makes", []string{"P-75", "P-87"}, "secret/x d/", bypass("Read(/secret/**)", "Edit(/locked/**)"), ask, `
+			ln -s secret l && cat l/x
+			ln -s ../secret d/l; cp d/l/x x
+			ln -sfn locked l && touch l/x
+			ln --symbolic locked l && echo x > l/x
+			ln -s secret l; fold l/x
+			ln $X l; cat l`},
+		{"and nothing goes through", []string{"P-75"}, "secret/x", bypass("Read(/secret/**)"), allow, `
+			ln -s a.txt b
+			ln -s a.txt b && echo done
+			ln a.txt b && cat b`},
 		{"and those that are not", []string{"P-75"}, "secret/x t/l>../secret/x", bypass("Read(/secret/**)"), allow, `
 			grep -r x t
 			diff src a.txt

@@ -20,6 +20,9 @@ func (c *command) namedFiles(rule Rule, at *place, words []shell.Word, more bool
 		}
 		files = shell.Files{Reads: slices.DeleteFunc(use.Paths, func(w shell.Word) bool { return use.Git && !w.Literal })}
 	}
+	if more && shell.MakesLinks(words) && c.othersUseFiles() {
+		found = maybe // the others may go through the new link
+	}
 	look := func(w shell.Word, write, recursive bool) {
 		if found < yes && (rule.Tool == "Read" || write) {
 			found = max(found, c.names(rule.path, at, w, recursive))
@@ -54,6 +57,25 @@ func (c *command) namedFiles(rule Rule, at *place, words []shell.Word, more bool
 		look(shell.Word{Text: ".", Source: ".", Literal: true}, len(files.Writes) > 0, true)
 	}
 	return found
+}
+
+// othersUseFiles reports whether the line uses files by anything but ln.
+func (c *command) othersUseFiles() bool {
+	for i, part := range c.script.Parts {
+		if len(part.Redirects) > 0 {
+			return true
+		}
+		for _, words := range c.parts[i].inner {
+			if words[0].Text == "ln" {
+				continue
+			}
+			use, reads := shell.ReadOnly(words)
+			if _, named := shell.NamedFiles(words); named || reads && use.Content {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // leads reports whether links below what a word names may lead to something

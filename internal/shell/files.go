@@ -144,6 +144,13 @@ func NamedFiles(words []Word) (f Files, ok bool) {
 	return f, true
 }
 
+// MakesLinks reports whether a command makes symbolic links.
+func MakesLinks(words []Word) bool {
+	return len(words) > 0 && words[0].Text == "ln" && slices.ContainsFunc(words[1:], func(w Word) bool {
+		return !w.Literal || strings.HasPrefix(w.Text, "--s") || strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "s")
+	})
+}
+
 // into adds what a copy makes in a directory: the last operand, or, when an
 // option names it, any operand.
 func (f *Files) into(ops []Word, any bool) {
