@@ -272,3 +272,9 @@ func perProcess(name string) bool {
 	}
 	return true
 }
+
+// isDir says what a path leads to now.
+func isDir(path string) (exists, dir bool) {
+	info, err := os.Stat(path)
+	return err == nil, err == nil && info.IsDir()
+}

@@ -1,7 +1,6 @@
 package permission
 
 import (
-	"os"
 	"slices"
 
 	"github.com/turnwright/turnwright/internal/shell"
@@ -106,11 +105,10 @@ func (c *command) directory(at *place, w shell.Word, more bool) hold {
 	}
 	out := no
 	for _, a := range all {
-		info, err := os.Stat(a.Target)
-		switch {
-		case err == nil && info.IsDir():
+		switch exists, dir := isDir(a.Target); {
+		case dir:
 			return yes
-		case err == nil:
+		case exists:
 		case more:
 			out = maybe
 		}

@@ -172,9 +172,9 @@ func banFaults(pkgs map[string]*pkg) []string {
 }
 
 // onlyIn reports whether file alone imports the package imp.
-func onlyIn(p *pkg, file, imp string) bool {
+func onlyIn(p *pkg, files, imp string) bool {
 	for _, name := range p.GoFiles {
-		if name == file {
+		if slices.Contains(strings.Fields(files), name) {
 			continue
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.ImportsOnly)
