@@ -178,3 +178,27 @@ func TestContractBadImages(t *testing.T) {
 		t.Errorf("the last request has %d bytes", n)
 	}
 }
+
+// TestReadDenyText: an edit that a Read deny rule refuses is told in the words
+// of the contract, also for a file that does not exist yet.
+func TestReadDenyText(t *testing.T) {
+	conform.Covers(t, "T-65", "T-76", "P-86")
+	srv := agenttest.NewServer(t, agenttest.Script(
+		agenttest.Call("Edit", `{"file_path":"secret/a","old_string":"a","new_string":"b"}`),
+		agenttest.Call("Write", `{"file_path":"secret/new","content":"b"}`),
+		agenttest.Text("done"),
+	))
+	o := base(t, srv)
+	o.AllowedTools, o.DisallowedTools = []string{"Edit", "Write"}, []string{"Read(secret/**)"}
+	out := query(t, "go", o)
+	var got []string
+	for _, m := range out.messages {
+		if u, ok := m.(*turnwright.UserMessage); ok {
+			got = append(got, u.ToolResults()[0].Content.Text())
+		}
+	}
+	const text = "File is covered by a Read deny rule in your permission settings and cannot be "
+	if len(got) != 2 || got[0] != text+"edited." || got[1] != text+"written." {
+		t.Errorf("got %q", got)
+	}
+}

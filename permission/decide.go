@@ -122,7 +122,11 @@ func (p *Policy) byRules(name string, r Request, cmd *command) (d Decision, deci
 			switch p.covers(rule, name, r, cmd) {
 			case yes:
 				if list.deny {
-					return denied(r.Tool, ReasonRule, fmt.Sprintf("deny rule %q", rule), true), true
+					d = denied(r.Tool, ReasonRule, fmt.Sprintf("deny rule %q", rule), true)
+					if text := unreadable(rule, name); text != "" {
+						d.Message = text
+					}
+					return d, true
 				}
 				return p.ask(r.Tool, ReasonRule, fmt.Sprintf("ask rule %q", rule)), true
 			case maybe:
@@ -140,6 +144,20 @@ func (p *Policy) byRules(name string, r Request, cmd *command) (d Decision, deci
 		why = cmd.err.Error()
 	}
 	return p.ask(r.Tool, ReasonRule, fmt.Sprintf("rule %q cannot be ruled out: %s", *unsure, why)), true
+}
+
+// unreadable is the text for an edit of a file that a Read deny rule covers
+// (T-65, T-76); "" for every other denial.
+func unreadable(rule Rule, name string) string {
+	const text = "File is covered by a Read deny rule in your permission settings and cannot be "
+	switch {
+	case rule.Tool != "Read":
+	case name == "Edit":
+		return text + "edited."
+	case name == "Write":
+		return text + "written."
+	}
+	return ""
 }
 
 // covers reports whether a deny or ask rule covers a call.
