@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -56,7 +57,8 @@ func BenchmarkStart(b *testing.B) {
 	asked := make(chan time.Time, 16)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- time.Now()
-		<-r.Context().Done() // until the program is ended
+		_, _ = io.Copy(io.Discard, r.Body) // the end of the connection is only seen behind the body
+		<-r.Context().Done()               // until the program is ended
 	}))
 	defer srv.Close()
 	home := b.TempDir()
