@@ -78,6 +78,9 @@ func New(c Config) (*Client, error) {
 	}
 	cl.missing = cl.host == "api.anthropic.com" && cl.header.Get("X-Api-Key") == "" && cl.header.Get("Authorization") == ""
 	if cl.http == nil {
+		if base.Scheme == "http" {
+			c.CAFile = "" // no redirect leads to https: the system's certificates need not be read
+		}
 		t, err := transportFor(c.CAFile)
 		if err != nil {
 			return nil, fmt.Errorf("anthropic: CA file %q (%s): %w", c.CAFile, envExtraCA, err)
