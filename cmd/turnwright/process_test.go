@@ -106,9 +106,9 @@ func TestSignals(t *testing.T) {
 			conform.Covers(t, "K-204", "K-205", "L-207", "W-382", "T-127")
 			tool := sleeper
 			if runtime.GOOS == "linux" {
-				tool = strings.Replace(sleeper, `"sleep`, `"setsid -f sh -c 'echo $$ > far; exec sleep 600'; until [ -s far ]; do sleep 0.1; done; sleep`, 1)
+				tool = strings.Replace(sleeper, `"sleep`, `"setsid -f sh -c 'echo $$ > far; sleep 600; true'; until [ -s far ]; do sleep 0.1; done; sleep`, 1)
 			}
-			srv := agenttest.NewServer(t, agenttest.Forever(agenttest.Call("Bash", tool)))
+			srv := agenttest.NewServer(t, agenttest.Script(agenttest.Call("Bash", tool), agenttest.Text("It was not run.")))
 			p := command(t, srv, "-p", "go", "--allowedTools", "Bash", "--output-format", "json")
 			temp := t.TempDir()
 			p.Env = append(p.Env, "TMPDIR="+temp)
