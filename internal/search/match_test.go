@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"github.com/turnwright/turnwright/internal/conform"
 	"pgregory.net/rapid"
 )
 
@@ -275,5 +276,18 @@ func TestBracesAreBounded(t *testing.T) {
 	}
 	if p, err := compilePattern(strings.Repeat("{a,b}", 9)); err != nil || !p.match("ababababa") || p.match("abababab") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A list of what counts ("*" and exceptions) hides no directory whole, so it is
+// heeded in a root that is named.
+func TestIgnoreAllButSome(t *testing.T) {
+	conform.Covers(t, "T-100")
+	needGit(t)
+	root := t.TempDir()
+	git(t, root, "init", "-q")
+	tree(t, root, map[string]string{".gitignore": "*\n!keep.txt\n", "keep.txt": "", "other.txt": "", "d/keep.txt": ""})
+	if got := walked(t, root, nil); !slices.Equal(got, []string{"keep.txt"}) {
+		t.Errorf("found %q", got)
 	}
 }

@@ -335,7 +335,21 @@ func (l *level) hides(global *ignoreFile, dir string) bool {
 			return false
 		}
 	}
-	return l.ignores(global, dir, "\x01\x02\x03\x04", false)
+	return l.ignores(global, dir, "\x01\x02\x03\x04", false) && !l.keepsSome(global)
+}
+
+// keepsSome reports whether a line with "!" takes something back: a file of "*"
+// and exceptions is a list of what counts, and hides no directory whole.
+func (l *level) keepsSome(global *ignoreFile) bool {
+	keeps := func(f *ignoreFile) bool {
+		return f != nil && slices.ContainsFunc(f.rules, func(r ignoreRule) bool { return r.keep })
+	}
+	for at := l; at != nil; at = at.up {
+		if slices.ContainsFunc(at.files[:], keeps) {
+			return true
+		}
+	}
+	return keeps(global)
 }
 
 const probes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
