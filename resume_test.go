@@ -311,14 +311,7 @@ func TestResumeLooksEverywhere(t *testing.T) {
 	// By title, in the directory's own project.
 	name := func(id, title string) {
 		t.Helper()
-		f, err := os.OpenFile(transcript(t, o, id), os.O_APPEND|os.O_WRONLY, 0)
-		if err == nil {
-			_, err = fmt.Fprintf(f, "{\"type\":\"custom-title\",\"customTitle\":%q,\"sessionId\":%q}\n", title, id)
-			err = errors.Join(err, f.Close())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		appendLine(t, transcript(t, o, id), fmt.Sprintf(`{"type":"custom-title","customTitle":%q,"sessionId":%q}`, title, id))
 	}
 	a, b := query(t, "a", o).result.SessionID, query(t, "b", o).result.SessionID
 	name(a, "old name")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -65,7 +64,7 @@ func (l *live) show(m turnwright.Message) {
 	case *message.Assistant:
 		for _, b := range m.Message.Content {
 			if u, ok := b.ToolUse(); ok {
-				l.running = append(l.running, step{u.ID, u.Name, subject(u.Input), l.now()})
+				l.running = append(l.running, step{u.ID, u.Name, demo.Subject(u.Input), l.now()})
 			}
 		}
 		l.status()
@@ -160,18 +159,4 @@ func tookText(d time.Duration) string {
 		return fmt.Sprintf("%.0f s", d.Seconds())
 	}
 	return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
-}
-
-// subject is the part of an input that a person looks for.
-func subject(input json.RawMessage) string {
-	var in map[string]any
-	if json.Unmarshal(input, &in) != nil {
-		return ""
-	}
-	for _, key := range []string{"command", "file_path", "notebook_path", "pattern", "path", "url", "task_id"} {
-		if v, ok := in[key].(string); ok {
-			return strings.TrimSpace(v)
-		}
-	}
-	return ""
 }

@@ -31,7 +31,7 @@ func (p *Printer) Print(m turnwright.Message) {
 		for _, b := range m.Message.Content {
 			if u, ok := b.ToolUse(); ok {
 				p.calls[u.ID] = u.Name
-				fmt.Fprintf(p.w, "[assistant] turn %d: %s %s\n", p.turn, u.Name, subject(u.Input))
+				fmt.Fprintf(p.w, "[assistant] turn %d: %s %s\n", p.turn, u.Name, firstLines(Subject(u.Input), 1))
 			} else if t := b.Text(); t != "" {
 				fmt.Fprintf(p.w, "[assistant] turn %d: %s\n", p.turn, t)
 			}
@@ -55,15 +55,15 @@ func (p *Printer) Print(m turnwright.Message) {
 	}
 }
 
-// subject is the part of an input that a person looks for.
-func subject(input json.RawMessage) string {
+// Subject is the part of an input that a person looks for, "" for none.
+func Subject(input json.RawMessage) string {
 	var in map[string]any
 	if json.Unmarshal(input, &in) != nil {
 		return ""
 	}
-	for _, key := range []string{"command", "file_path", "path", "pattern", "url"} {
+	for _, key := range []string{"command", "file_path", "notebook_path", "pattern", "path", "url", "task_id"} {
 		if v, ok := in[key].(string); ok {
-			return firstLines(v, 1)
+			return strings.TrimSpace(v)
 		}
 	}
 	return ""

@@ -48,12 +48,12 @@ type Session struct {
 	aborted    bool                               // Strict: the journal failed (owned by the actor)
 	stop       func() bool                        // ends the watch on the caller's context
 
-	tasks       *tasks
-	outputs     outputs
-	inputEnded  bool        // nothing more will be sent (s.mu)
-	drained     bool        // the machine was told so (s.mu)
-	grace       *time.Timer // waits for background tasks; nil: nothing to wait for (s.mu)
-	toolsClosed func() error
+	tasks      *tasks
+	outputs    outputs
+	inputEnded bool         // nothing more will be sent (s.mu)
+	drained    bool         // the machine was told so (s.mu)
+	grace      *time.Timer  // waits for background tasks; nil: nothing to wait for (s.mu)
+	closeTools func() error // ends what tools hold for the session, once
 }
 
 // posted is an event in the mailbox; effect is set for outcomes. Without an
@@ -79,7 +79,7 @@ func New(ctx context.Context, cfg Config) *Session {
 		running: map[loop.Effect]context.CancelFunc{},
 	}
 	s.tasks = &tasks{s: s}
-	s.toolsClosed = sync.OnceValue(s.closeEach)
+	s.closeTools = sync.OnceValue(s.closeEach)
 	s.base, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.jour = newJournalWriter(&s.cfg)
 	if cfg.Resume != nil {

@@ -152,6 +152,3 @@ func (s *Session) drain() loop.Event {
 	}
 	return nil
 }
-
-// closeTools ends what tools hold for the session, once.
-func (s *Session) closeTools() error { return s.toolsClosed() }
