@@ -30,6 +30,7 @@ type Family struct {
 	trees  map[*Tree]bool // whose first process runs or whose group must be watched
 	byEnv  bool           // a tree may have processes without the limit
 	ending bool           // no watch begins any more
+	late   func()         // tests: runs between the start of a command and its mark
 	watch  sync.WaitGroup
 	stop   chan struct{}
 }
@@ -88,8 +89,12 @@ func (f *Family) Start(cmd *exec.Cmd, m Mark, preset bool) (*Tree, error) {
 	err := cmd.Start()
 	if err == nil {
 		f.trees[t] = true
+		if f.late != nil {
+			f.late()
+		}
 		if !setMark(cmd.Process.Pid, m) || !preset {
 			f.byEnv = true
+			markChildren(cmd.Process.Pid, m)
 		}
 	}
 	f.treeMu.Unlock()
@@ -159,13 +164,13 @@ func (t *Tree) hasExited() bool {
 // has not, also what is started meanwhile. It reports whether the first process
 // has exited.
 func (t *Tree) End(grace time.Duration) bool {
-	t.terminate()
+	known := t.terminate()
 	deadline := time.NewTimer(grace)
 	defer deadline.Stop()
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
 		select {
 		case <-deadline.C:
-			t.kill()
+			t.kill(known)
 			select {
 			case <-t.exited:
 				return true
@@ -173,7 +178,7 @@ func (t *Tree) End(grace time.Duration) bool {
 				return false
 			}
 		case <-time.After(pause):
-			if t.hasExited() && !t.Alive() {
+			if t.hasExited() && !t.Alive() && !known.alive() {
 				return true
 			}
 		}

@@ -16,6 +16,13 @@ func (Mark) Shell() string { return "" }
 
 func setMark(int, Mark) bool { return false }
 
+func markChildren(int, Mark) {}
+
+// processes are none: they cannot be listed here.
+type processes struct{}
+
+func (processes) alive() bool { return false }
+
 func ownSession(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
 // Alive reports whether the process group of the tree has a process.
@@ -23,14 +30,17 @@ func (t *Tree) Alive() bool {
 	return !errors.Is(syscall.Kill(-t.cmd.Process.Pid, 0), syscall.ESRCH)
 }
 
-func (t *Tree) terminate() { _ = syscall.Kill(-t.cmd.Process.Pid, syscall.SIGTERM) }
+func (t *Tree) terminate() processes {
+	_ = syscall.Kill(-t.cmd.Process.Pid, syscall.SIGTERM)
+	return processes{}
+}
 
-func (t *Tree) kill() { _ = syscall.Kill(-t.cmd.Process.Pid, syscall.SIGKILL) }
+func (t *Tree) kill(processes) { _ = syscall.Kill(-t.cmd.Process.Pid, syscall.SIGKILL) }
 
 func (f *Family) killAll() {
 	f.treeMu.Lock()
 	defer f.treeMu.Unlock()
 	for t := range f.trees {
-		t.kill()
+		t.kill(processes{})
 	}
 }

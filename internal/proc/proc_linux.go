@@ -29,6 +29,20 @@ func setMark(pid int, m Mark) bool {
 	return unix.Prlimit(pid, unix.RLIMIT_LOCKS, &unix.Rlimit{Cur: m.value, Max: old.Max}, nil) == nil
 }
 
+// markChildren marks what a process has forked before it got its own mark.
+func markChildren(pid int, m Mark) {
+	for _, task := range numbers("/proc/" + strconv.Itoa(pid) + "/task") {
+		raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, task))
+		for _, f := range bytes.Fields(raw) {
+			child, err := strconv.Atoi(string(f))
+			if limit, ok := lockLimit(child); err == nil && ok && limit != m.value {
+				setMark(child, m)
+				markChildren(child, m)
+			}
+		}
+	}
+}
+
 // process is one process for good: a number alone may be used again.
 type process struct {
 	pid   int
@@ -67,8 +81,11 @@ func parseStatus(pid int, raw []byte) (s status, ok bool) {
 	return s, true
 }
 
-func pids() []int {
-	d, err := os.Open("/proc")
+func pids() []int { return numbers("/proc") }
+
+// numbers returns the names in a directory that are numbers.
+func numbers(dir string) []int {
+	d, err := os.Open(dir)
 	if err != nil {
 		return nil
 	}
@@ -76,8 +93,8 @@ func pids() []int {
 	names, _ := d.Readdirnames(-1)
 	out := make([]int, 0, len(names))
 	for _, n := range names {
-		if pid, err := strconv.Atoi(n); err == nil {
-			out = append(out, pid)
+		if n, err := strconv.Atoi(n); err == nil {
+			out = append(out, n)
 		}
 	}
 	return out
@@ -102,11 +119,57 @@ func (t *Tree) search() search {
 }
 
 func (s search) marked(pid int) bool {
+	mine, _ := s.looksMarked(pid)
+	return mine
+}
+
+// looksMarked also says whether it is sure: a process that is becoming another
+// program has no environment for an instant.
+func (s search) looksMarked(pid int) (mine, sure bool) {
 	limit, ok := lockLimit(pid)
 	if ok && s.mine(limit) {
-		return true
+		return true, true
 	}
-	return s.byEnv && s.mine(envMark(pid))
+	if !s.byEnv {
+		return false, true
+	}
+	mark, ok := envMark(pid)
+	return s.mine(mark), ok || !hasProgram(pid)
+}
+
+// hasProgram is false for what is dead and for the kernel's own threads.
+func hasProgram(pid int) bool {
+	_, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
+	return err == nil
+}
+
+// How often, and after which time, a process without an environment is looked
+// at again.
+const (
+	execTries = 5
+	execPause = 200 * time.Microsecond
+)
+
+// markedPIDs returns the marked processes, dead ones too.
+func (s search) markedPIDs() []int {
+	var out, unsure []int
+	look := pids()
+	for try := 0; len(look) > 0; try++ {
+		for _, pid := range look {
+			switch mine, sure := s.looksMarked(pid); {
+			case mine:
+				out = append(out, pid)
+			case !sure:
+				unsure = append(unsure, pid)
+			}
+		}
+		look, unsure = unsure, nil
+		if len(look) == 0 || try == execTries {
+			break
+		}
+		time.Sleep(execPause)
+	}
+	return out
 }
 
 func lockLimit(pid int) (uint64, bool) {
@@ -133,19 +196,19 @@ func lockLimit(pid int) (uint64, bool) {
 }
 
 // envMark returns the mark in the environment that a process started with; 0:
-// none.
-func envMark(pid int) uint64 {
+// none. ok is false where there is no environment.
+func envMark(pid int) (mark uint64, ok bool) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
-		return 0
+		return 0, true
 	}
 	for v := range bytes.SplitSeq(raw, []byte{0}) {
 		if hex, ok := bytes.CutPrefix(v, []byte(envKey+"=")); ok {
 			mark, _ := strconv.ParseUint(string(hex), 16, 64)
-			return mark
+			return mark, true
 		}
 	}
-	return 0
+	return 0, len(raw) > 0
 }
 
 // alive returns the marked processes that are not dead, and buries those dead
@@ -153,10 +216,7 @@ func envMark(pid int) uint64 {
 // container, or the reaper of its descendants.
 func (s search) alive() []status {
 	var out []status
-	for _, pid := range pids() {
-		if !s.marked(pid) {
-			continue
-		}
+	for _, pid := range s.markedPIDs() {
 		st, ok := readStatus(pid)
 		switch {
 		case !ok:
@@ -233,13 +293,18 @@ func (p process) signal(sig syscall.Signal) {
 }
 
 // kill kills until nothing is left, or for killWait. Processes are stopped
-// first, so that they cannot fork while their relatives are being killed.
-func (s search) kill() {
-	stopped := map[process]bool{}
+// first, so that they cannot fork while their relatives are being killed. known
+// are processes to kill even where the search does not find them any more.
+func (s search) kill(known processes) {
+	stopped := processes{}
+	for p := range known {
+		stopped[p] = true
+		s.send(p, syscall.SIGSTOP)
+	}
 	pause := time.Millisecond
 	for end, round := time.Now().Add(killWait), 1; time.Now().Before(end); round++ {
 		found := s.all()
-		if len(found) == 0 && !dying(stopped) {
+		if len(found) == 0 && !stopped.alive() {
 			return
 		}
 		fresh := false
@@ -260,10 +325,13 @@ func (s search) kill() {
 	}
 }
 
-// dying reports whether one of the processes is not dead yet. One that is on its
-// way has lost its environment already, and with it maybe its mark.
-func dying(sent map[process]bool) bool {
-	for p := range sent {
+// processes are some that were seen.
+type processes map[process]bool
+
+// alive reports whether one of them is not dead yet. One that is on its way has
+// lost its environment already, and with it maybe its mark.
+func (ps processes) alive() bool {
+	for p := range ps {
 		if st, ok := readStatus(p.pid); ok && st.process == p && !st.dead {
 			return true
 		}
@@ -282,15 +350,23 @@ func (t *Tree) group(sig syscall.Signal) {
 // Alive reports whether the tree has a process that is not dead.
 func (t *Tree) Alive() bool { return len(t.search().alive()) > 0 }
 
-func (t *Tree) terminate() {
-	for _, p := range t.search().alive() {
+// terminate asks all processes of the tree to end, and returns them: those that
+// are known by a parent or a session only cannot be found when that one has
+// ended.
+func (t *Tree) terminate() processes {
+	known := processes{}
+	for _, p := range t.search().all() {
+		known[p.process] = true
+	}
+	for p := range known {
 		p.signal(syscall.SIGTERM)
 	}
 	t.group(syscall.SIGTERM)
+	return known
 }
 
-func (t *Tree) kill() {
-	t.search().kill()
+func (t *Tree) kill(known processes) {
+	t.search().kill(known)
 	t.group(syscall.SIGKILL)
 }
 
@@ -305,7 +381,7 @@ func (f *Family) killAll() {
 	if !used {
 		return
 	}
-	f.search(func(v uint64) bool { return v&^(1<<memberBits-1) == f.base }).kill()
+	f.search(func(v uint64) bool { return v&^(1<<memberBits-1) == f.base }).kill(nil)
 	for _, t := range roots {
 		t.group(syscall.SIGKILL)
 	}

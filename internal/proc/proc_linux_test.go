@@ -56,14 +56,15 @@ func lives(pid int) bool {
 // escapes are ways out of a process group that leave a sleeping process, which
 // writes its id.
 var escapes = map[string]string{
-	"own session":            `setsid sh -c 'echo $$ >>$F; exec sleep 300' & wait`,
-	"daemon":                 `(setsid sh -c 'sh -c "echo \$\$ >>$F; exec sleep 300" & exit' &) ; sleep 300`,
-	"no environment":         `(setsid env -i F=$F PATH=$PATH sh -c '(echo $(exec sh -c "echo \$PPID") >>$F; exec sleep 300) & exit' &) ; sleep 300`,
-	"no descriptors":         `(setsid sh -c 'echo $$ >>$F; exec sleep 300' <&- >&- 2>&- &); exit`,
-	"deaf":                   `trap '' TERM HUP INT; (trap '' TERM HUP INT; setsid sh -c 'echo $$ >>$F; while :; do sleep 1; done') & wait`,
-	"stopped":                `(setsid sh -c 'echo $$ >>$F; kill -STOP $$; sleep 300' &); sleep 300`,
-	"name with parentheses":  `cp /bin/sleep "$(dirname $F)/) Z 1 1 ("; "$(dirname $F)/) Z 1 1 (" 300 & echo $! >>$F; wait`,
-	"the shell became other": `echo $$ >>$F; exec sleep 300`,
+	"own session":               `setsid sh -c 'echo $$ >>$F; exec sleep 300' & wait`,
+	"one program after another": `export L='exec sh -c "$L"'; setsid sh -c 'echo $$ >>$F; exec sh -c "$L"' & wait`,
+	"daemon":                    `(setsid sh -c 'sh -c "echo \$\$ >>$F; exec sleep 300" & exit' &) ; sleep 300`,
+	"no environment":            `(setsid env -i F=$F PATH=$PATH sh -c '(echo $(exec sh -c "echo \$PPID") >>$F; exec sleep 300) & exit' &) ; sleep 300`,
+	"no descriptors":            `(setsid sh -c 'echo $$ >>$F; exec sleep 300' <&- >&- 2>&- &); exit`,
+	"deaf":                      `trap '' TERM HUP INT; (trap '' TERM HUP INT; setsid sh -c 'echo $$ >>$F; while :; do sleep 1; done') & wait`,
+	"stopped":                   `(setsid sh -c 'echo $$ >>$F; kill -STOP $$; sleep 300' &); sleep 300`,
+	"name with parentheses":     `cp /bin/sleep "$(dirname $F)/) Z 1 1 ("; "$(dirname $F)/) Z 1 1 (" 300 & echo $! >>$F; wait`,
+	"the shell became other":    `echo $$ >>$F; exec sleep 300`,
 }
 
 func TestEndFindsAll(t *testing.T) {
@@ -122,6 +123,34 @@ func TestLeftovers(t *testing.T) {
 	}
 	if _, err := f.Start(exec.Command("true"), f.Mark(), false); err != ErrEnded {
 		t.Errorf("after the end: %v", err)
+	}
+}
+
+// TestLateMark: a command that forks before it has its mark is found whole,
+// and so is a process of it that is becoming another program again and again.
+func TestLateMark(t *testing.T) {
+	for _, name := range []string{"own session", "one program after another", "deaf"} {
+		t.Run(name, func(t *testing.T) {
+			conform.Covers(t, "T-128", "B-101")
+			f := NewFamily()
+			defer f.End()
+			file := filepath.Join(t.TempDir(), "late")
+			f.late = func() {
+				for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+					if _, err := os.Stat(file); err == nil {
+						return
+					}
+				}
+			}
+			tree, ids := starts(t, f, escapes[name]+" & sleep 0.05; :>"+file+"; wait", 1, false)
+			if !tree.End(50 * time.Millisecond) {
+				t.Error("the first process has not exited")
+			}
+			if lives(ids[0]) {
+				t.Error("still runs")
+				_ = syscall.Kill(ids[0], syscall.SIGKILL)
+			}
+		})
 	}
 }
 
@@ -199,7 +228,7 @@ func TestStopBeforeKill(t *testing.T) {
 		}
 		p.signal(sig)
 	}
-	s.kill()
+	s.kill(nil)
 	for _, pid := range append(ids, tree.cmd.Process.Pid) {
 		if !stopped[pid] || !killed[pid] || lives(pid) {
 			t.Errorf("%d: stopped %v, killed %v, lives %v", pid, stopped[pid], killed[pid], lives(pid))

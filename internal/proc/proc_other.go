@@ -14,6 +14,13 @@ func (Mark) Shell() string { return "" }
 
 func setMark(int, Mark) bool { return false }
 
+func markChildren(int, Mark) {}
+
+// processes are none: they cannot be listed here.
+type processes struct{}
+
+func (processes) alive() bool { return false }
+
 func ownSession(*exec.Cmd) {}
 
 // Alive reports whether the first process runs: without it the tree cannot be
@@ -21,10 +28,10 @@ func ownSession(*exec.Cmd) {}
 func (t *Tree) Alive() bool { return !t.hasExited() }
 
 // terminate does nothing: there is no polite signal for a process tree here.
-func (t *Tree) terminate() {}
+func (t *Tree) terminate() processes { return processes{} }
 
 // kill ends the processes of the tree that are still linked to it.
-func (t *Tree) kill() {
+func (t *Tree) kill(processes) {
 	_ = exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(t.cmd.Process.Pid)).Run()
 }
 
@@ -32,7 +39,7 @@ func (f *Family) killAll() {
 	f.treeMu.Lock()
 	defer f.treeMu.Unlock()
 	for t := range f.trees {
-		t.kill()
+		t.kill(processes{})
 	}
 }
 
