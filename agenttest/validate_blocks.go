@@ -162,8 +162,8 @@ func toolUse(b located) *InvalidError {
 	switch {
 	case !ok:
 		return invalid(path+".name", "Field required")
-	case !toolName.MatchString(name):
-		return invalid(path+".name", "String should match pattern '%s'", toolName)
+	case !isToolName(name):
+		return invalid(path+".name", "String should match pattern '%s'", toolNamePattern)
 	case b.object["input"] == nil:
 		return invalid(path+".input", "Field required")
 	case !isObject(b.object["input"]):

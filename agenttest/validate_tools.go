@@ -7,11 +7,22 @@ import (
 )
 
 var (
-	toolName     = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
-	toolUseID    = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
-	propertyName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+	toolUseID    = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`) // a tool's name too, up to maxToolName
+	propertyName = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 	datedType    = regexp.MustCompile(`^[a-z0-9_]+_20[0-9]{6}$`)
 )
+
+// Lengths of names, in bytes. They are not in the expressions, where repetitions
+// make compiling slow.
+const (
+	maxToolName     = 128
+	maxPropertyName = 64
+)
+
+// toolNamePattern is how the API writes it.
+const toolNamePattern = "^[a-zA-Z0-9_-]{1,128}$"
+
+func isToolName(s string) bool { return len(s) <= maxToolName && toolUseID.MatchString(s) }
 
 func (v *validator) tools(top object) *InvalidError {
 	if !top.present("tools") {
@@ -63,8 +74,8 @@ func (v *validator) tool(path string, t object) *InvalidError {
 	switch {
 	case !ok:
 		return invalid(path+".name", "Field required")
-	case !toolName.MatchString(name):
-		return invalid(path+".name", "String should match pattern '%s'", toolName)
+	case !isToolName(name):
+		return invalid(path+".name", "String should match pattern '%s'", toolNamePattern)
 	}
 	if _, ok := asString(t["description"]); t.present("description") && !ok {
 		return invalid(path+".description", "Input should be a valid string")
@@ -109,8 +120,8 @@ func checkSchema(path string, raw json.RawMessage) *InvalidError {
 			return invalid(path+".properties", "Input should be a valid dictionary")
 		}
 		for _, key := range sortedKeys(props) {
-			if !propertyName.MatchString(key) {
-				return invalid(path+".properties", "Property keys should match pattern '%s', not %q", propertyName, key)
+			if len(key) > maxPropertyName || !propertyName.MatchString(key) {
+				return invalid(path+".properties", "Property keys should match pattern '%s', not %q", "^[a-zA-Z0-9_.-]{1,64}$", key)
 			}
 			if p := string(props[key]); !isObject(props[key]) && p != "true" && p != "false" {
 				return invalid(path, "JSON schema is invalid: property %q is no schema", key)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -129,16 +130,18 @@ func lastTag(tail []byte) (tag string) {
 
 const firstPromptLength = 200
 
-var (
-	// notPrompts are texts that nobody typed as a prompt (K-351).
-	notPrompts  = regexp.MustCompile(`^(?:<local-command-stdout>|<session-start-hook>|<tick>|<goal>|\[Request interrupted by user[^\]]*\])`)
-	ideTag      = regexp.MustCompile(`^\s*<ide_(?:opened_file|selection)>[\s\S]*</ide_(?:opened_file|selection)>\s*$`)
-	commandName = regexp.MustCompile(`<command-name>(.*?)</command-name>`)
-)
+// promptForms are compiled when a listing needs them: most programs never do.
+var promptForms = sync.OnceValue(func() (f struct{ notPrompts, commandName *regexp.Regexp }) {
+	// Texts that nobody typed as a prompt (K-351), and what an editor adds.
+	f.notPrompts = regexp.MustCompile(`^(?:<local-command-stdout>|<session-start-hook>|<tick>|<goal>|\[Request interrupted by user[^\]]*\]` +
+		`|\s*<ide_(?:opened_file|selection)>[\s\S]*</ide_(?:opened_file|selection)>\s*$)`)
+	f.commandName = regexp.MustCompile(`<command-name>(.*?)</command-name>`)
+	return f
+})
 
 // firstPrompt is the first text that a person sent (K-349 to K-352).
 func firstPrompt(head []byte) string {
-	command := ""
+	command, forms := "", promptForms()
 	for line := range bytes.Lines(head) {
 		if !bytes.Contains(line, []byte(`"type":"user"`)) && !bytes.Contains(line, []byte(`"type": "user"`)) {
 			continue
@@ -156,13 +159,13 @@ func firstPrompt(head []byte) string {
 		}
 		for _, text := range texts(l.Message.Content) {
 			text = strings.TrimSpace(strings.ReplaceAll(text, "\n", " "))
-			if m := commandName.FindStringSubmatch(text); m != nil {
+			if m := forms.commandName.FindStringSubmatch(text); m != nil {
 				if command == "" {
 					command = m[1]
 				}
 				continue
 			}
-			if text == "" || notPrompts.MatchString(text) || ideTag.MatchString(text) {
+			if text == "" || forms.notPrompts.MatchString(text) {
 				continue
 			}
 			if utf8.RuneCountInString(text) > firstPromptLength {

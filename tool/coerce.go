@@ -7,26 +7,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// coerce replaces strings in doc, where err says that a string stands in the
-// place of a number or a boolean, by the value that they spell (T-21). It
-// follows the validator's own findings, so references and combinations need no
-// reading here. did is false when nothing was replaced.
-func coerce(doc any, err *jsonschema.ValidationError) (out any, did bool) {
-	for leaf := range leaves(err) {
-		t, ok := leaf.ErrorKind.(*kind.Type)
-		if !ok || t.Got != "string" {
-			continue
-		}
-		old, ok := at(doc, leaf.InstanceLocation).(string)
+// coerce replaces strings in doc, where a finding says that a string stands in
+// the place of a number or a boolean, by the value that they spell (T-21). did
+// is false when nothing was replaced.
+func coerce(doc any, found []finding) (out any, did bool) {
+	for _, f := range found {
+		old, ok := at(doc, f.path).(string)
 		if !ok {
-			continue // an earlier leaf replaced it
+			continue // it is none, or an earlier finding replaced it
 		}
-		if v, ok := spelled(old, t.Want); ok && put(doc, leaf.InstanceLocation, v) {
+		if v, ok := spelled(old, f.types); ok && put(doc, f.path, v) {
 			did = true
 		}
 	}
@@ -52,23 +44,6 @@ func spelled(s string, want []string) (any, bool) {
 		return json.Number(s), true
 	}
 	return nil, false
-}
-
-// leaves yields the errors without causes: the places where something is wrong.
-func leaves(err *jsonschema.ValidationError) func(yield func(*jsonschema.ValidationError) bool) {
-	return func(yield func(*jsonschema.ValidationError) bool) { walkLeaves(err, yield) }
-}
-
-func walkLeaves(err *jsonschema.ValidationError, yield func(*jsonschema.ValidationError) bool) bool {
-	if len(err.Causes) == 0 {
-		return yield(err)
-	}
-	for _, c := range err.Causes {
-		if !walkLeaves(c, yield) {
-			return false
-		}
-	}
-	return true
 }
 
 func at(doc any, path []string) any {

@@ -3,57 +3,42 @@ package tool
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/language"
-	textmessage "golang.org/x/text/message"
 )
 
-// faults turns what the validator found into one fault a field, in the order
-// of the fields' names, each saying what was expected.
-func (s *inputSchema) faults(doc any, err *jsonschema.ValidationError) []Fault {
+// faults turns findings into one fault a field and rule, in the order of the
+// fields' names, each saying what was expected.
+func (s *inputSchema) faults(doc any, found []finding) []Fault {
 	var out []Fault
-	english := textmessage.NewPrinter(language.English)
-	for leaf := range leaves(err) {
-		loc := leaf.InstanceLocation
-		path := fieldPath(doc, loc)
+	for _, f := range found {
+		path := fieldPath(doc, f.path)
 		add := func(field, format string, args ...any) {
 			f := Fault{Field: field, Want: fmt.Sprintf(format, args...)}
 			if !slices.Contains(out, f) {
 				out = append(out, f)
 			}
 		}
-		switch k := leaf.ErrorKind.(type) {
-		case *kind.Required:
-			for _, name := range k.Missing {
-				want := "required, but missing"
-				if t := s.typeOf(loc, name); t != "" {
-					want += "; expected " + t
-				}
-				add(join(path, name), "%s", want)
+		for _, name := range f.missing {
+			want := "required, but missing"
+			if t := s.typeOf(f.path, name); t != "" {
+				want += "; expected " + t
 			}
-		case *kind.AdditionalProperties:
-			names := slices.Sorted(slices.Values(k.Properties))
-			for _, name := range names {
-				if len(loc) > 0 || len(s.names) == 0 {
-					add(join(path, name), "unknown property")
-				} else {
-					add(join(path, name), "unknown property; known are %s", strings.Join(s.names, ", "))
-				}
+			add(join(path, name), "%s", want)
+		}
+		for _, name := range f.unknown {
+			if len(f.path) > 0 || len(s.names) == 0 {
+				add(join(path, name), "unknown property")
+			} else {
+				add(join(path, name), "unknown property; known are %s", strings.Join(s.names, ", "))
 			}
-		case *kind.Type:
-			add(path, "expected %s, got %s", strings.Join(k.Want, " or "), describe(at(doc, loc)))
-		case *kind.FalseSchema:
-			add(path, "not allowed here")
-		case nil:
-			add(path, "not valid; got %s", describe(at(doc, loc)))
-		default:
-			add(path, "%s; got %s", clip(leaf.ErrorKind.LocalizedString(english), 500), describe(at(doc, loc)))
+		}
+		if len(f.types) > 0 {
+			add(path, "expected %s, got %s", strings.Join(f.types, " or "), describe(at(doc, f.path)))
+		}
+		if f.text != "" {
+			add(path, "%s; got %s", clip(f.text, 500), describe(at(doc, f.path)))
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Fault) int { return strings.Compare(a.Field, b.Field) })
@@ -118,5 +103,3 @@ func describe(v any) string {
 	}
 	return fmt.Sprintf("%T", v)
 }
-
-func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

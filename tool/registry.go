@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 
 	"github.com/turnwright/turnwright/message"
 )
@@ -24,8 +23,6 @@ type entry struct {
 	schema *inputSchema
 	def    json.RawMessage // API definition
 }
-
-var nameForm = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
 
 // NewRegistry makes a registry of tools, in the given order. It fails, with
 // every fault at once, for a nil tool, a name or alias that is not 1 to 128
@@ -63,7 +60,7 @@ func NewRegistry(tools ...Tool) (*Registry, error) {
 func newEntry(t Tool) (*entry, error) {
 	spec := t.Spec()
 	for _, name := range append([]string{spec.Name}, spec.Aliases...) {
-		if !nameForm.MatchString(name) {
+		if !isName(name, 128, "_-") {
 			return nil, fmt.Errorf("tool %q: name %q must be 1 to 128 letters, digits, \"_\" or \"-\"", spec.Name, clip(name, 200))
 		}
 	}

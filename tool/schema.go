@@ -5,24 +5,35 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
+	"io"
+	"maps"
 	"slices"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/turnwright/turnwright/message"
 )
 
 // inputSchema is a tool's input schema in the form that the API accepts and in
-// the form that inputs are checked with.
+// the forms that inputs are checked with.
 type inputSchema struct {
 	api      json.RawMessage
-	compiled *jsonschema.Schema
-	props    map[string]any // top-level properties, for error texts
-	names    []string       // their names, sorted
+	resolved *jsonschema.Resolved // decides
+	doc      map[string]any       // explains what the other refuses
+	props    map[string]any       // top-level properties, for error texts
+	names    []string             // their names, sorted
 }
 
-var propertyForm = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+// isName reports whether s is 1 to limit letters, digits or bytes of more.
+func isName(s string, limit int, more string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && strings.IndexByte(more, c) < 0 {
+			return false
+		}
+	}
+	return s != "" && len(s) <= limit
+}
 
 // compile reads spec.InputSchema. The API wants "type":"object" at the top and
 // no oneOf, anyOf or allOf there: the type is added where it is missing, and
@@ -43,9 +54,9 @@ func compile(spec Spec) (*inputSchema, error) {
 	}
 	check["type"] = "object"
 	props, _ := check["properties"].(map[string]any)
-	s := &inputSchema{api: apiRaw, props: props}
+	s := &inputSchema{api: apiRaw, doc: check, props: props}
 	for name := range props {
-		if !propertyForm.MatchString(name) {
+		if !isName(name, 64, "_.-") {
 			return nil, fmt.Errorf("property %q: the API accepts only names of 1 to 64 letters, digits, \"_\", \".\" and \"-\"", clip(name, 200))
 		}
 		s.names = append(s.names, name)
@@ -55,15 +66,32 @@ func compile(spec Spec) (*inputSchema, error) {
 		check["additionalProperties"] = false
 	}
 
-	c := jsonschema.NewCompiler()
-	// A schema is data: references must not read files or the network.
-	c.UseLoader(jsonschema.SchemeURLLoader{})
-	const url = "tool:///input.json"
-	if err := c.AddResource(url, check); err != nil {
+	s.resolved, err = resolve(check)
+	return s, err
+}
+
+// resolve prepares a schema for checking. A schema is data: references that
+// lead out of it are an error, and so are some that the validator would follow
+// for ever.
+func resolve(doc map[string]any) (*jsonschema.Resolved, error) {
+	if err := prepare(doc); err != nil {
 		return nil, err
 	}
-	s.compiled, err = c.Compile(url)
-	return s, err
+	if v, ok := doc["$schema"].(string); ok && !strings.Contains(v, "json-schema.org/draft-07/") {
+		// What tools use of the other drafts is in the latest one too.
+		latest := maps.Clone(doc)
+		delete(latest, "$schema")
+		doc = latest
+	}
+	raw, err := message.Encode(doc)
+	if err != nil {
+		return nil, err
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		return nil, err
+	}
+	return schema.Resolve(nil)
 }
 
 // apiSchema returns raw in canonical form with what the API does not accept at
@@ -125,7 +153,7 @@ func (s *inputSchema) check(name string, input json.RawMessage) (json.RawMessage
 	if len(bytes.TrimSpace(input)) == 0 {
 		input = json.RawMessage("{}")
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(input))
+	doc, err := decode(input)
 	if err != nil {
 		return refuse(Fault{Want: "must be a JSON object: " + clip(strings.ToValidUTF8(err.Error(), "\uFFFD"), 200)})
 	}
@@ -140,23 +168,21 @@ func (s *inputSchema) check(name string, input json.RawMessage) (json.RawMessage
 	// Each round may uncover faults behind the strings that it converted, so it
 	// is repeated while something changes; the bound is only a safeguard.
 	for range 8 {
-		err = s.compiled.Validate(doc)
-		var ve *jsonschema.ValidationError
-		if !errors.As(err, &ve) {
+		if err = s.resolved.Validate(plain(doc)); err == nil {
 			break
 		}
 		var did bool
-		if doc, did = coerce(doc, ve); !did {
+		if doc, did = coerce(doc, explain(s.doc, doc)); !did {
 			break
 		}
 		changed = true
 	}
 	if err != nil {
-		var ve *jsonschema.ValidationError
-		if !errors.As(err, &ve) {
-			return refuse(Fault{Want: err.Error()})
+		if f := s.faults(doc, explain(s.doc, doc)); len(f) > 0 {
+			return refuse(f...)
 		}
-		return refuse(s.faults(doc, ve)...)
+		// It breaks a rule that explain does not know.
+		return refuse(Fault{Want: clip(strings.ToValidUTF8(err.Error(), "\uFFFD"), 500)})
 	}
 	if !changed {
 		return input, nil
@@ -168,8 +194,47 @@ func (s *inputSchema) check(name string, input json.RawMessage) (json.RawMessage
 	return out, nil
 }
 
+// plain returns a copy of a document with its numbers as Go has them, because
+// the validator takes a json.Number for a string in some places.
+func plain(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if i, err := v.Int64(); err == nil {
+			return i
+		}
+		f, _ := v.Float64()
+		return f
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = plain(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = plain(e)
+		}
+		return out
+	}
+	return v
+}
+
+// decode reads one JSON value and keeps its numbers as they are written.
+func decode(raw json.RawMessage) (v any, err error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errors.New("something follows the value")
+	}
+	return v, nil
+}
+
 func decodeObject(raw json.RawMessage) (map[string]any, bool) {
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	v, err := decode(raw)
 	if err != nil {
 		return nil, false
 	}

@@ -97,9 +97,8 @@ var heavy = map[string]string{
 // modules are all that the library and the command may stand on outside their
 // tests, with what each is for. A new one needs its reason here.
 var modules = []struct{ path, users, reason string }{
-	{"github.com/google/jsonschema-go", "*", "tool schemas from Go types"},
-	{"github.com/santhosh-tekuri/jsonschema/v6", "*", "validation of tool input: all errors at once, with JSON pointers"},
-	{"golang.org/x/text", "*", "used by jsonschema/v6 for its messages; Unicode normalisation of paths (S-13)"},
+	{"github.com/google/jsonschema-go", "*", "tool schemas from Go types; validation of tool input"},
+	{"golang.org/x/text", "*", "Unicode normalisation of paths (S-13)"},
 	{"mvdan.cc/sh/v3", "*", "the parser of shell commands, for permission: rules look at every command in a line (P-59)"},
 	{"github.com/google/uuid", "*", "UUIDs of sessions and messages"},
 	{"golang.org/x/sys", "*", "system calls for locks and processes"},

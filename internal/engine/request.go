@@ -291,7 +291,7 @@ func (s *Session) callFacts(b model.Block, cut bool, seen map[string]bool) (mess
 // callID returns an id that the API takes and that no other call of the
 // response has.
 func (s *Session) callID(id string, seen map[string]bool) string {
-	if !callIDForm.MatchString(id) {
+	if len(id) > maxCallID || !callIDForm.MatchString(id) {
 		id = "toolu_" + strings.ReplaceAll(uuidText(s.cfg.NewUUID()), "-", "")
 	}
 	for n := 2; seen[id]; n++ {
@@ -301,9 +301,13 @@ func (s *Session) callID(id string, seen map[string]bool) string {
 }
 
 var (
-	callIDForm = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,256}$`)
+	callIDForm = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 	notInName  = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
 )
+
+// maxCallID is the length of a call's id, in bytes. It is not in the expression,
+// because repetitions are what makes compiling one slow, at every start.
+const maxCallID = 256
 
 // apiName returns a tool name that the API takes in a tool_use block. A name
 // that it changes is no tool's.
