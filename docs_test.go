@@ -75,8 +75,12 @@ func TestDocumentedCommands(t *testing.T) {
 		"go test ./...":                           ranByCI,
 		"go get github.com/turnwright/turnwright": namesModule,
 		".ci/campaign --rounds 20 --fuzztime 10m": knowsFlags,
-		`turnwright -p "What does this repository do?" --max-turns 10 --max-budget-usd 0.50`: runsCommand,
-		`turnwright -p "And which of them has no tests?" --continue`:                         goesOn,
+		`turnwright -p "What does this repository do?" --max-turns 10 --max-budget-usd 0.50`:                                               runsCommand,
+		`turnwright -p "And which of them has no tests?" --continue`:                                                                       goesOn,
+		"go install ./cmd/turnwright":                                                                                                      installs,
+		`turnwright -p "Which packages have no tests?" --max-turns 10`:                                                                     runsCommand,
+		`turnwright -p "Write the missing tests for ./auth" --allowedTools "Write,Edit,Bash(go test *)" --max-turns 30 --max-budget-usd 1`: runsCommand,
+		`turnwright -p "And run all of them again" --continue --allowedTools "Bash(go test *)"`:                                            goesOn,
 		"turnwright sessions": goesOn,
 		`echo '{"type":"user","message":{"role":"user","content":"hi"}}' | turnwright --input-format stream-json --output-format stream-json --verbose`: runsStream,
 	}
@@ -139,6 +143,19 @@ func namesModule(t *testing.T, command string) {
 	}
 	if want := "module " + strings.TrimPrefix(command, "go get ") + "\n"; !strings.HasPrefix(string(mod), want) {
 		t.Errorf("go.mod does not start with %q", want)
+	}
+}
+
+// installs runs "go install" into a directory of the test.
+func installs(t *testing.T, command string) {
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "go", strings.Fields(command)[1:]...)
+	cmd.Env = append(os.Environ(), "GOBIN="+dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if _, err := exec.LookPath(filepath.Join(dir, "turnwright")); err != nil {
+		t.Error(err)
 	}
 }
 
