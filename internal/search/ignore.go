@@ -38,14 +38,46 @@ func parseIgnore(text []byte) *ignoreFile {
 	f := &ignoreFile{names: map[string][]int{}, endings: map[string][]int{}}
 	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
 	for line := range bytes.Lines(text) {
-		if rule, ok := parseIgnoreLine(string(line)); ok {
-			f.add(rule)
+		for _, line := range asGit(string(line)) {
+			if rule, ok := parseIgnoreLine(line); ok {
+				f.add(rule)
+			}
 		}
 	}
 	if len(f.rules) == 0 {
 		return nil
 	}
 	return f
+}
+
+// asGit returns the lines that stand for one. Git compares the text before the
+// first wildcard by itself and looks only at the rest, so that in "a**/b" and
+// "c/a**" the stars begin the pattern for it and reach over slashes, whatever
+// gitignore(5) says of such stars.
+func asGit(line string) []string {
+	at := strings.IndexAny(line, `*?[\`)
+	if at < 1 || line[at] != '*' || line[at-1] == '/' || line[at-1] == '!' && at == 1 || line[0] == '#' {
+		return []string{line}
+	}
+	before, keep := strings.CutPrefix(line[:at], "!")
+	before = "/" + strings.TrimPrefix(before, "/") // also where what is left has no other slash
+	if keep {
+		before = "!" + before
+	}
+	rest := strings.TrimLeft(line[at:], "*")
+	if len(line)-len(rest)-at >= 2 && strings.TrimRight(rest, " \r\n") == "//" {
+		return []string{before + "/"}
+	}
+	if len(line)-len(rest)-at < 2 || !strings.Contains(strings.TrimRight(strings.TrimLeft(line, "!"), "/ \r\n"), "/") {
+		return []string{line}
+	}
+	switch below, ok := strings.CutPrefix(rest, "/"); {
+	case ok && strings.TrimRight(below, " \r\n") != "":
+		return []string{before + below, before + "*/**/" + below}
+	case strings.TrimRight(rest, "/ \r\n") == "":
+		return []string{before + "*" + rest, before + "*/**" + rest}
+	}
+	return []string{line}
 }
 
 func parseIgnoreLine(line string) (r ignoreRule, ok bool) {

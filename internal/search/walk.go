@@ -328,14 +328,23 @@ func (w *walk) ownLevel(root string, inGit bool) *level {
 }
 
 // hides reports whether the rules ignore whatever lies in a directory: the
-// probes are names that only a pattern for all names fits together.
+// probes are letters of names that only a pattern for all names fits together.
 func (l *level) hides(global *ignoreFile, dir string) bool {
-	for i := range len(probes) {
-		if !l.ignores(global, dir, probes[i:i+1], false) {
+	ignores := func(name string) bool { return l.ignores(global, dir, name, false) }
+	if !ignores("\x01\x02\x03\x04") || l.keepsSome(global) {
+		return false
+	}
+	for _, a := range probes {
+		if !ignores(string(a)) {
 			return false
 		}
+		for _, b := range probes { // "*[^b]" and a line for "b" fit every single letter
+			if !ignores(string([]rune{a, b})) {
+				return false
+			}
+		}
 	}
-	return l.ignores(global, dir, "\x01\x02\x03\x04", false) && !l.keepsSome(global)
+	return true
 }
 
 // keepsSome reports whether a line with "!" takes something back: a file of "*"
@@ -352,7 +361,7 @@ func (l *level) keepsSome(global *ignoreFile) bool {
 	return keeps(global)
 }
 
-const probes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+const probes = ".abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
 func (w *walk) levelAt(up *level, dir string) *level {
 	var entries []entry
