@@ -290,13 +290,24 @@ func (s *Session) SetPermissionMode(ctx context.Context, mode PermissionMode) er
 	return s.eng.Configure("", string(m))
 }
 
+// Done is closed when the session has ended and nothing of it runs any more.
+// Messages that were emitted can still be read.
+func (s *Session) Done() <-chan struct{} { return s.eng.Done() }
+
 // Close interrupts what runs and frees everything. It returns the first fault
 // of closing the journal. Messages that were emitted can still be read.
-func (s *Session) Close() error {
+func (s *Session) Close() error { return s.end(s.eng.Close) }
+
+// Terminate is Close for a program that is told to end, as by SIGTERM: nothing
+// new starts, the running user turn has no result, and the calls that run are
+// stopped and recorded as killed, so that a resumed session knows (L-208, S-44).
+func (s *Session) Terminate() error { return s.end(s.eng.Kill) }
+
+func (s *Session) end(how func() error) error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	err := s.eng.Close()
+	err := how()
 	s.cfg.WaitWarn()
 	if errors.Is(err, ErrClosed) {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/turnwright/turnwright/internal/loop"
@@ -201,10 +202,35 @@ func (s *Session) run(key string) func(context.Context) loop.Event {
 		call := &tool.Call{
 			ID: c.ID, Key: s.cfg.Loop.SessionID + "/" + key, Name: c.Name, Input: input, Env: s.env(mode),
 		}
-		return s.finish(key, spec, func() (*tool.Result, error) {
+		f := s.finish(key, spec, func() (*tool.Result, error) {
 			return s.await(ctx, loop.Effect{Kind: loop.DoRun, ID: key}, t, spec, call)
 		})
+		s.noteKill(ctx, &f)
+		return f
 	}
+}
+
+// What the result of a call says whose outcome is not known (S-44).
+const (
+	unknownOutcome = "Interrupted: the outcome of this call is unknown; it may have run in part. Check before repeating it."
+	killedCall     = "Killed: the process was told to end while this call ran; it may have run in part. Check before repeating it."
+)
+
+// noteKill makes the result of a call that the end of the process cut off say
+// so, before what the tool has to say (L-208).
+func (s *Session) noteKill(ctx context.Context, f *loop.Finished) {
+	if ctx.Err() == nil || !f.IsError || !s.killed.Load() {
+		return
+	}
+	if !f.Content.IsText() {
+		f.Content = message.BlockContent(append([]message.Block{message.NewText(killedCall)}, f.Content.Blocks()...)...)
+		return
+	}
+	text := killedCall
+	if rest := strings.TrimPrefix(f.Content.Text(), unknownOutcome); rest != "" {
+		text += "\n" + strings.TrimSpace(rest)
+	}
+	f.Content = message.TextContent(text)
 }
 
 // finish turns a result or an error into the outcome of the call.
@@ -278,11 +304,10 @@ func interrupted(ctx context.Context, err error) error {
 	if errors.As(context.Cause(ctx), &timeout) {
 		return timeout
 	}
-	text := "Interrupted: the outcome of this call is unknown; it may have run in part. Check before repeating it."
 	if err != nil && !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%s (%w)", text, err)
+		return fmt.Errorf("%s (%w)", unknownOutcome, err)
 	}
-	return errors.New(text)
+	return errors.New(unknownOutcome)
 }
 
 // TimeoutError is the failure of a call that took longer than its tool allows.

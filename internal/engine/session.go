@@ -46,6 +46,7 @@ type Session struct {
 	recovering bool                               // the session of another process, before its first event (owned by the actor)
 	used       bool                               // something was said or done, so there is something to keep (owned by the actor)
 	aborted    bool                               // Strict: the journal failed (owned by the actor)
+	killed     atomic.Bool                        // the process is told to end
 	stop       func() bool                        // ends the watch on the caller's context
 
 	tasks      *tasks
@@ -201,7 +202,7 @@ func (s *Session) runTask(t *task) (ev loop.Event) {
 	defer func() {
 		unguard()
 		if !returned {
-			out := posted{t.effect, givenUp(t.ctx, t.effect)}
+			out := posted{t.effect, s.givenUp(t.ctx, t.effect)}
 			go func() { s.work(s.deliver(out, true)) }()
 		}
 	}()
@@ -217,7 +218,7 @@ func (s *Session) guard(ctx context.Context, eff loop.Effect) (unguard func()) {
 	var grace atomic.Pointer[time.Timer]
 	stop := context.AfterFunc(ctx, func() {
 		grace.Store(time.AfterFunc(stopGrace, func() {
-			s.work(s.deliver(posted{eff, givenUp(ctx, eff)}, true))
+			s.work(s.deliver(posted{eff, s.givenUp(ctx, eff)}, true))
 		}))
 	})
 	return func() {
@@ -230,12 +231,14 @@ func (s *Session) guard(ctx context.Context, eff loop.Effect) (unguard func()) {
 }
 
 // givenUp is the outcome of an effect that did not heed its cancellation.
-func givenUp(ctx context.Context, eff loop.Effect) loop.Event {
+func (s *Session) givenUp(ctx context.Context, eff loop.Effect) loop.Event {
 	switch eff.Kind {
 	case loop.DoCheck:
 		return loop.Decided{Key: eff.ID, Content: message.TextContent("Not executed: the request was interrupted.")}
 	case loop.DoRun:
-		return loop.Finished{Key: eff.ID, IsError: true, Content: message.TextContent(interrupted(ctx, nil).Error())}
+		f := loop.Finished{Key: eff.ID, IsError: true, Content: message.TextContent(interrupted(ctx, nil).Error())}
+		s.noteKill(ctx, &f)
+		return f
 	}
 	return loop.Cancelled{ID: eff.ID}
 }
@@ -462,16 +465,28 @@ func (s *Session) stampID() string {
 // Next returns the next message of the stream; ok is false at its end.
 func (s *Session) Next(ctx context.Context) (message.Message, bool, error) { return s.out.next(ctx) }
 
+// Done is closed when the session has ended.
+func (s *Session) Done() <-chan struct{} { return s.over }
+
 // Abandon says that nobody reads the stream any more (L-63).
 func (s *Session) Abandon() { s.out.abandon() }
 
 // Close ends the session: what runs is cancelled, the journal is closed, and
 // nothing of the session is left when it returns. A tool that does not heed
 // its context is given up after a second.
-func (s *Session) Close() error {
+func (s *Session) Close() error { return s.close(loop.Close{}) }
+
+// Kill is Close for a process that is told to end (L-208): the running user
+// turn has no result, and the calls that run are recorded as killed.
+func (s *Session) Kill() error {
+	s.killed.Store(true) // before the calls are cancelled
+	return s.close(loop.Close{Killed: true})
+}
+
+func (s *Session) close(how loop.Close) error {
 	s.stop()
 	s.tasks.close()
-	_ = s.post(loop.Close{})
+	_ = s.post(how)
 	<-s.over
 	s.cancel()
 	err := errors.Join(s.jour.close(), s.closeTools())

@@ -131,7 +131,7 @@ func anyTime(t *rapid.T) time.Time {
 func anyEnding(t *rapid.T) loop.Ending {
 	return loop.Ending{
 		Subtype: message.Subtype(anyText(t)), Terminal: message.TerminalReason(anyText(t)), IsError: flag(t),
-		Text: maybe(t, anyText), Status: int(number(t)), NoStop: flag(t), Refusal: anyText(t), LetRun: flag(t),
+		Text: maybe(t, anyText), Status: int(number(t)), NoStop: flag(t), Refusal: anyText(t), LetRun: flag(t), Silent: flag(t),
 	}
 }
 

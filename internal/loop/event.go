@@ -50,8 +50,10 @@ type (
 	// EndInput says that nothing more will be sent: the session closes when the
 	// running user turn and the queue are done.
 	EndInput struct{}
-	// Close ends the session; a running user turn is interrupted first.
-	Close struct{}
+	// Close ends the session; a running user turn is interrupted first. With
+	// Killed it is the end of the process, and the user turn has no result
+	// (L-208).
+	Close struct{ Killed bool }
 )
 
 // Outcomes.

@@ -191,7 +191,7 @@ func (d *drunk) command() {
 	case 0:
 		d.w.feed(loop.EndInput{})
 	case 1:
-		d.w.feed(loop.Close{})
+		d.w.feed(loop.Close{Killed: d.c.choose(3) == 0})
 	case 2:
 		d.w.feed(loop.Abort{Ending: loop.Ending{Subtype: message.ErrorDuringExecution, Errors: []string{"aborted"}}})
 	default:

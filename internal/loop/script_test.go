@@ -253,7 +253,7 @@ func (p *player) event(l line) (loop.Event, error) {
 	case "endinput":
 		return loop.EndInput{}, nil
 	case "close":
-		return loop.Close{}, nil
+		return loop.Close{Killed: l.has("killed")}, nil
 	}
 	return nil, fmt.Errorf("unknown event %q (money: %v)", l.name, spends)
 }

@@ -115,6 +115,7 @@ type Ending struct {
 	NoStop   bool                   `json:"noStop,omitempty"`  // stop_reason is null
 	Refusal  string                 `json:"refusal,omitempty"` // what calls that never started are told: "Not executed: " + this
 	LetRun   bool                   `json:"letRun,omitempty"`  // running calls end by themselves (decision 53)
+	Silent   bool                   `json:"silent,omitempty"`  // there is no result: the process is ended (L-208)
 }
 
 // EffectKind is the kind of work that is owed.

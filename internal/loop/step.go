@@ -59,6 +59,9 @@ func (s *step) emit(m message.Message) {
 	if h.SessionID == "" {
 		h.SessionID = s.settings.SessionID
 	}
+	if a, ok := m.(*message.Assistant); ok {
+		a.Timestamp = s.at.Time.UTC().Format("2006-01-02T15:04:05.000Z") // W-235; that of its line
+	}
 	s.ready.Emit = append(s.ready.Emit, m)
 }
 
@@ -101,7 +104,7 @@ func (s *step) dispatch(ev Event) {
 	case EndInput:
 		s.endInput()
 	case Close:
-		s.close()
+		s.close(e)
 	case Decided:
 		s.decided(e)
 	case Finished:
@@ -375,31 +378,35 @@ func (s *step) interrupt(e Interrupt) {
 		s.settleAs(s.abortEnding())
 		return
 	}
-	s.hurry()
+	s.hurry(false)
 }
 
 // hurry cancels what an ending let run to its end: whoever interrupts or
-// closes does not wait for it.
-func (s *step) hurry() {
-	if s.turn.State != Settle || s.turn.Ending == nil || !s.turn.Ending.LetRun {
+// closes does not wait for it. With silent the ending has no result.
+func (s *step) hurry(silent bool) {
+	if s.turn.State != Settle || s.turn.Ending == nil {
 		return
 	}
-	e := *s.turn.Ending
-	e.LetRun = false
-	s.setTurn(func(t *Turn) { t.Ending = &e })
+	old, e := *s.turn.Ending, *s.turn.Ending
+	e.LetRun, e.Silent = false, e.Silent || silent
+	if e.LetRun != old.LetRun || e.Silent != old.Silent {
+		s.setTurn(func(t *Turn) { t.Ending = &e })
+	}
 }
 
-func (s *step) close() {
+func (s *step) close(c Close) {
 	switch {
-	case s.turn.State == Closed || s.turn.Closing:
+	case s.turn.State == Closed || s.turn.Closing && !c.Killed:
 	case s.turn.State == Idle:
 		s.setTurn(func(t *Turn) { t.State, t.Closing = Closed, true })
 	default:
 		s.setTurn(func(t *Turn) { t.Closing = true })
 		if s.running() {
-			s.settleAs(s.abortEnding())
+			e := s.abortEnding()
+			e.Silent = c.Killed
+			s.settleAs(e)
 		}
-		s.hurry()
+		s.hurry(c.Killed)
 	}
 }
 
@@ -502,7 +509,10 @@ func (s *step) finish(e Ending) {
 		// The message stays in the history, so that a follow-up can go on (L-111).
 		s.putPrompt(*s.prompt, s.prompt.Content)
 	}
-	res := s.result(e)
+	var res *message.Result
+	if !e.Silent {
+		res = s.result(e)
+	}
 	t := s.turn
 	t.Ending, t.Await, t.Text = &e, "", "" // the text is in the result
 	t.Input, t.Origin, t.Synthetic = "", nil, false
@@ -511,7 +521,9 @@ func (s *step) finish(e Ending) {
 		t.State = Closed
 	}
 	s.put(Entry{Kind: KindTurn, Turn: &TurnEntry{Turn: t, Result: res}})
-	s.emit(res)
+	if res != nil {
+		s.emit(res)
+	}
 }
 
 func (s *step) result(e Ending) *message.Result {
