@@ -56,6 +56,12 @@ type UserEntry struct {
 	CopiedFrom string // kept over a compaction: the uuid it had
 }
 
+// unclassified reports a message that no person wrote and whose source is not
+// known. The others say in their text where they are from.
+func (u *UserEntry) unclassified() bool {
+	return u.Synthetic && (u.Origin == nil || u.Origin.Kind == message.OriginUnclassified)
+}
+
 // AssistantEntry is a response, or a notice of ours in its shape.
 type AssistantEntry struct {
 	Message    message.APIMessage
