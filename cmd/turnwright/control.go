@@ -63,7 +63,7 @@ func (c *client) interruptBy(r *wire.Request) error {
 	var err error
 	c.conn.Ahead(func() {
 		var found turnwright.Receipt
-		ctx, cancel := context.WithTimeout(r.Context(), drainWait)
+		ctx, cancel := context.WithTimeout(r.Context(), commandWait)
 		defer cancel()
 		found, err = c.s.Interrupt(ctx, opts...)
 		if err != nil && !errors.Is(err, turnwright.ErrClosed) {

@@ -9,11 +9,9 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/turnwright/turnwright"
-	"github.com/turnwright/turnwright/message"
 )
 
 const (
@@ -43,14 +41,15 @@ func runPrint(f *flags, stdin *os.File, stdout, stderr io.Writer) int {
 	var ending atomic.Bool // the process ends without a result
 	stop := interrupts(
 		endAtSecond(func() { _, _ = s.Interrupt(context.Background()) }),
-		func() { ending.Store(true); _ = s.Close() },
+		func() { ending.Store(true); _ = s.Terminate() },
 	)
 	defer stop()
 	var seen *live
 	if f.output == "text" {
 		seen = newLive(stderr, s.CostUSD)
 	}
-	res, err := printRun(s, prompt, f.output, stdout, seen, &ending)
+	out := newPrinter(s, stdout)
+	res, err := printRun(s, prompt, f.output, out, seen, &ending)
 	seen.clear()
 	if ending.Load() {
 		select {} // the signal's handler ends the process
@@ -58,16 +57,25 @@ func runPrint(f *flags, stdin *os.File, stdout, stderr io.Writer) int {
 	if cerr := s.Close(); err == nil {
 		err = cerr
 	}
+	if err == nil && res == nil {
+		err = errors.New("the run ended without a result")
+	}
+	if err == nil && f.output == "text" {
+		err = out.line([]byte(resultText(res)))
+	}
+	if err == nil {
+		err = out.drain()
+	}
 	switch {
 	case errors.Is(err, errReaderGone):
 		return 1
 	case err != nil:
 		return fail(err)
-	case res == nil:
-		return fail(errors.New("the run ended without a result"))
 	}
 	if f.output == "text" {
-		printText(res, stdout, stderr)
+		if res.IsError {
+			fmt.Fprintf(stderr, "Error: %s\n", failureLine(res))
+		}
 		seen.summary(res)
 	}
 	if res.IsError {
@@ -81,7 +89,7 @@ var errReaderGone = errors.New("the reader of the output is gone")
 
 // printRun sends the prompt and prints the stream, or in json format its last
 // result.
-func printRun(s *turnwright.Session, prompt, format string, stdout io.Writer, seen *live, ending *atomic.Bool) (res *turnwright.ResultMessage, err error) {
+func printRun(s *turnwright.Session, prompt, format string, out *printer, seen *live, ending *atomic.Bool) (res *turnwright.ResultMessage, err error) {
 	ctx := context.Background()
 	if _, err := s.Send(ctx, turnwright.Input{Text: prompt}); err != nil {
 		return nil, err
@@ -100,44 +108,25 @@ func printRun(s *turnwright.Session, prompt, format string, stdout io.Writer, se
 			res = r
 		}
 		if format == "stream-json" {
-			if err := writeLine(stdout, m); err != nil {
+			if err := out.message(m); err != nil {
 				return res, err
 			}
 		}
 	}
 	// The end of a background task leads to a result more: the last one counts.
 	if format == "json" && res != nil {
-		return res, writeLine(stdout, res)
+		return res, out.message(res)
 	}
 	return res, nil
 }
 
-// writeLine writes one message as one line, at once (M-1).
-func writeLine(w io.Writer, m turnwright.Message) error {
-	line, err := message.Marshal(m)
-	if err != nil {
-		return fmt.Errorf("encoding a message: %w", err)
-	}
-	if _, err := w.Write(append(line, '\n')); err != nil {
-		if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) {
-			return errReaderGone
-		}
-		return fmt.Errorf("writing the output: %w", err)
-	}
-	return nil
-}
-
-// printText prints the final text; a failed run prints its failure text there
-// and one line that names the failure on stderr (K-150).
-func printText(r *turnwright.ResultMessage, stdout, stderr io.Writer) {
-	text := strings.Join(r.Errors, "\n")
+// resultText is what the text format prints: the final text, or the failure
+// text of a failed run (K-150).
+func resultText(r *turnwright.ResultMessage) string {
 	if r.Result != nil {
-		text = *r.Result
+		return *r.Result
 	}
-	fmt.Fprintln(stdout, text)
-	if r.IsError {
-		fmt.Fprintf(stderr, "Error: %s\n", failureLine(r))
-	}
+	return strings.Join(r.Errors, "\n")
 }
 
 func failureLine(r *turnwright.ResultMessage) string {

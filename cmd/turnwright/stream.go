@@ -17,8 +17,9 @@ import (
 	"github.com/turnwright/turnwright/message"
 )
 
-// drainWait is how long the end waits for a slow reader (W-32, K-158).
-const drainWait = 30 * time.Second
+// commandWait bounds the wait for a session that does not react to an
+// interrupt, within what clients wait for an answer (W-81).
+const commandWait = 30 * time.Second
 
 // client is the process at the other end of stream-json input and what it is
 // served with: one session.
@@ -30,7 +31,8 @@ type client struct {
 	begun bool // initialize was answered; used by the reader alone
 
 	mu       sync.Mutex
-	warnings []string             // of the start, until there is a session
+	warnings []string             // until the first init was written
+	inited   bool                 // it was
 	calls    map[string]*openCall // by id
 
 	interrupted atomic.Bool // by a signal; the turn's result is still to come
@@ -76,6 +78,10 @@ func runStream(f *flags, stdin io.Reader, stdout, stderr io.Writer) int {
 		<-c.conn.Gone()
 		_ = s.Close()
 	}()
+	go func() { // the last messages need not wait for a slow reader, nor the process for ever
+		<-s.Done()
+		c.conn.Ending()
+	}()
 	code := c.pump()
 	if c.ending.Load() {
 		select {} // the signal's handler ends the process
@@ -84,9 +90,7 @@ func runStream(f *flags, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err := s.Close(); err != nil {
 		code = 1
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), drainWait)
-	defer cancel()
-	if err := c.conn.Flush(ctx); err != nil {
+	if err := c.conn.Drain(); err != nil {
 		code = 1
 	}
 	return code
@@ -115,6 +119,8 @@ func (c *client) pump() (code int) {
 			c.notice(fmt.Sprintf("A message could not be written: %v", err))
 		}
 		switch m := m.(type) {
+		case *turnwright.InitMessage:
+			c.tell()
 		case *turnwright.AssistantMessage:
 			c.show(m)
 		case *turnwright.ResultMessage:
@@ -125,6 +131,7 @@ func (c *client) pump() (code int) {
 			}
 		}
 	}
+	c.tell() // without a turn nothing else has
 	return code
 }
 
@@ -135,7 +142,7 @@ func (c *client) interrupt() (end bool) {
 	if s == nil || c.interrupted.Swap(true) {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), drainWait)
+	ctx, cancel := context.WithTimeout(context.Background(), commandWait)
 	defer cancel()
 	r, err := s.Interrupt(ctx)
 	return err != nil || !r.Running
@@ -145,7 +152,7 @@ func (c *client) interrupt() (end bool) {
 func (c *client) terminate() {
 	c.ending.Store(true)
 	if s := c.session(); s != nil {
-		_ = s.Close()
+		_ = s.Terminate()
 	}
 }
 
@@ -176,32 +183,38 @@ func (c *client) startFailed(o turnwright.Options, err error) int {
 		TotalCostUSD: new(0.0), Usage: &message.Usage{}, ModelUsage: map[string]message.ModelUsage{},
 		Header: message.Header{UUID: uuid.NewString(), SessionID: id},
 	})
-	ctx, cancel := context.WithTimeout(context.Background(), drainWait)
-	defer cancel()
-	_ = c.conn.Flush(ctx)
+	_ = c.conn.Drain()
 	return 1
 }
 
-// start takes the session, and tells what was warned of before it was there.
+// start takes the session.
 func (c *client) start(s *turnwright.Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.s = s
-	for _, w := range c.warnings {
-		c.notice(w)
-	}
-	c.warnings = nil
 }
 
-// warn takes the session's diagnostics: a client is told in the stream (C-17).
+// warn takes the session's diagnostics: a client is told in the stream (C-17),
+// behind the first init, which begins the first turn (W-220).
 func (c *client) warn(line string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.s == nil {
+	if !c.inited {
 		c.warnings = append(c.warnings, line)
 		return
 	}
 	c.notice(line)
+}
+
+// tell passes on what was warned of so far.
+func (c *client) tell() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inited = true
+	for _, w := range c.warnings {
+		c.notice(w)
+	}
+	c.warnings = nil
 }
 
 func (c *client) notice(text string) {

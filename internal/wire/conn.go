@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/turnwright/turnwright/message"
 )
@@ -111,7 +112,12 @@ func (c *Conn) Write(ctx context.Context, m message.Message) error {
 	if err != nil {
 		return err
 	}
-	if err := c.out.below(ctx, room); err != nil {
+	return c.WriteLine(ctx, line)
+}
+
+// WriteLine is Write for a line that is made already, without its line feed.
+func (c *Conn) WriteLine(ctx context.Context, line []byte) error {
+	if err := c.out.room(ctx, room); err != nil {
 		return err
 	}
 	c.order.Lock()
@@ -138,6 +144,27 @@ func (c *Conn) Ahead(f func()) {
 // Flush waits until everything is written. It fails when ctx ends or nobody
 // reads any more.
 func (c *Conn) Flush(ctx context.Context) error { return c.out.below(ctx, 0) }
+
+// Ending says that nothing happens any more that could give rise to messages:
+// those that are still to be written need not wait for the reader.
+func (c *Conn) Ending() { c.out.ending() }
+
+// How long Drain waits: as long as a reader of drainRate bytes a second takes,
+// within these bounds (W-32).
+const (
+	drainLeast = 10 * time.Second
+	drainMost  = 30 * time.Second
+	drainRate  = 64 << 10
+)
+
+// Drain is Flush for the end of the process. It waits the longer the more there
+// is to write, and fails when a reader does not take it in that time (K-158).
+func (c *Conn) Drain() error {
+	limit := min(drainLeast+time.Duration(c.out.pending()/drainRate)*time.Second, drainMost)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	return c.Flush(ctx)
+}
 
 // Gone is closed when a line could not be written: the client reads no more
 // (W-383).

@@ -15,6 +15,7 @@ type writer struct {
 	lines   [][]byte
 	bytes   int // of lines, the one being written included
 	active  bool
+	last    bool // nothing will be made any more: whoever writes need not wait
 	err     error
 	gone    chan struct{} // closed with err
 	changed chan struct{} // closed when something was written; nil: nobody waits
@@ -59,20 +60,50 @@ func (w *writer) run() {
 			w.err = err
 			close(w.gone)
 		}
-		if w.changed != nil {
-			close(w.changed)
-			w.changed = nil
-		}
+		w.wake()
 		w.mu.Unlock()
 	}
+}
+
+// room waits until at most limit bytes wait to be written, or until ending.
+func (w *writer) room(ctx context.Context, limit int) error {
+	return w.wait(ctx, func() bool { return w.last || w.bytes <= limit })
 }
 
 // below waits until at most limit bytes wait to be written. It fails when
 // nothing can be written any more, or ctx ends.
 func (w *writer) below(ctx context.Context, limit int) error {
+	return w.wait(ctx, func() bool { return w.bytes <= limit })
+}
+
+// ending frees those who wait for room, now and later.
+func (w *writer) ending() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = true
+	w.wake()
+}
+
+// pending is how many bytes wait to be written.
+func (w *writer) pending() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.bytes
+}
+
+// wake needs w.mu.
+func (w *writer) wake() {
+	if w.changed != nil {
+		close(w.changed)
+		w.changed = nil
+	}
+}
+
+// wait waits until the condition holds, which is asked for with w.mu.
+func (w *writer) wait(ctx context.Context, holds func() bool) error {
 	for {
 		w.mu.Lock()
-		if w.err != nil || w.bytes <= limit {
+		if w.err != nil || holds() {
 			defer w.mu.Unlock()
 			return w.err
 		}
