@@ -57,7 +57,9 @@ func (o *Options) build() (cfg engine.Config, err error) {
 		return cfg, err
 	}
 	cfg.Getenv, cfg.Environ = getenv, environ
-	cfg.Warn, cfg.WaitWarn = o.warn()
+	warn, wait := o.warn()
+	told := &warnings{tell: warn}
+	cfg.Warn, cfg.WaitWarn = told.warn, wait
 	if cfg.Dir, err = o.workingDir(); err != nil {
 		return cfg, err
 	}
@@ -81,7 +83,7 @@ func (o *Options) build() (cfg engine.Config, err error) {
 	cfg.Strict = o.Durability == Strict
 	cfg.Sync = engine.SyncPolicy(o.Sync)
 	cfg.QueueBytes = o.QueueBytes
-	if err = o.buildDebug(&cfg, getenv); err != nil {
+	if err = o.buildDebug(&cfg, told, getenv); err != nil {
 		return cfg, err
 	}
 	cfg.Ledger = budget.New(o.MaxBudgetUSD, budget.Observed)
@@ -89,7 +91,7 @@ func (o *Options) build() (cfg engine.Config, err error) {
 }
 
 // buildDebug opens the debug log, to which warnings go as well.
-func (o *Options) buildDebug(cfg *engine.Config, getenv func(string) string) error {
+func (o *Options) buildDebug(cfg *engine.Config, told *warnings, getenv func(string) string) error {
 	home := ""
 	if o.Debug && o.DebugFile == "" || o.DebugFilter != "" {
 		st, err := file.New(file.Config{Getenv: getenv})
@@ -99,13 +101,9 @@ func (o *Options) buildDebug(cfg *engine.Config, getenv func(string) string) err
 		home = st.Dir()
 	}
 	d, err := o.openDebug(home, cfg.Loop.SessionID)
+	told.logTo(d)
 	if err != nil || d == nil {
 		return err
-	}
-	warn := cfg.Warn
-	cfg.Warn = func(line string) {
-		d.log("warning", line)
-		warn(line)
 	}
 	cfg.Debug, cfg.DebugClose = d.log, d.Close
 	return nil

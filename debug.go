@@ -76,6 +76,42 @@ func (d *debugLog) log(category, text string) {
 	}
 }
 
+// warnings takes the diagnostics of a session, from before its debug log is
+// open: what was said until then is in the log as well (M-7).
+type warnings struct {
+	tell func(line string)
+
+	mu    sync.Mutex
+	early []string // until it is known whether there is a log
+	known bool
+	log   *debugLog // nil: none
+}
+
+func (w *warnings) warn(line string) {
+	w.mu.Lock()
+	switch {
+	case !w.known:
+		w.early = append(w.early, line)
+	case w.log != nil:
+		w.log.log("warning", line)
+	}
+	w.mu.Unlock()
+	w.tell(line)
+}
+
+// logTo says where warnings are logged; nil: nowhere.
+func (w *warnings) logTo(d *debugLog) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.known, w.log = true, d
+	for _, line := range w.early {
+		if d != nil {
+			d.log("warning", line)
+		}
+	}
+	w.early = nil
+}
+
 func (d *debugLog) Close() error {
 	if d == nil {
 		return nil
