@@ -16,7 +16,7 @@ import (
 // when set. "type", "subtype" and the header are understood.
 var shapes = map[string]string{
 	"system/init": `apiKeySource claude_code_version cwd tools mcp_servers model permissionMode slash_commands
-		output_style skills plugins agents? betas? capabilities? terminal_slash_commands? plugin_errors? mcp_server_errors?`,
+		output_style skills plugins agents betas? capabilities? terminal_slash_commands? plugin_errors? mcp_server_errors?`,
 	"assistant": `message parent_tool_use_id error? aborted? timestamp? context_usage?`,
 	"user": `message parent_tool_use_id isSynthetic? isReplay? shouldQuery? tool_use_result? origin?
 		timestamp?`,

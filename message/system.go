@@ -14,7 +14,7 @@ type Init struct {
 	OutputStyle           string        `json:"output_style"`
 	Skills                []string      `json:"skills"`
 	Plugins               []PluginRef   `json:"plugins"`
-	Agents                []string      `json:"agents,omitempty"`
+	Agents                []string      `json:"agents"` // always there: W-222
 	Betas                 []string      `json:"betas,omitempty"`
 	Capabilities          []string      `json:"capabilities,omitempty"`
 	TerminalSlashCommands []string      `json:"terminal_slash_commands,omitempty"`
