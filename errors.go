@@ -58,6 +58,16 @@ func resultError(r *ResultMessage) error {
 	return &ResultError{Result: r}
 }
 
+// InputSizeError is a message that is larger than Options.MaxBufferSize. It was
+// not sent, and changes nothing for those before and after it.
+type InputSizeError struct {
+	Size, Limit int // bytes
+}
+
+func (e *InputSizeError) Error() string {
+	return fmt.Sprintf("the message has %d bytes, more than MaxBufferSize allows (%d)", e.Size, e.Limit)
+}
+
 // ErrOneReader is returned when a session's messages are read by two at once.
 var ErrOneReader = errors.New("the session's messages are being read already: a session has one reader at a time")
 

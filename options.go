@@ -145,6 +145,12 @@ type Options struct {
 	// QueueBytes bounds the messages that wait for the reader; 0: 8 MiB. When
 	// they are more, the run waits before its next model call or tool start.
 	QueueBytes int
+	// MaxBufferSize bounds one message that is sent to the session, in bytes of
+	// its content as JSON; 0: no bound but the API's own, 32 MB a request. A
+	// larger one is an *InputSizeError; each message is measured by itself
+	// (O-86). The official clients bound what they read from their process by
+	// 1 MiB; here there is no such line.
+	MaxBufferSize int
 
 	// The options below are not built yet. Setting one is an *OptionError that
 	// names the letter of docs/roadmap.md which brings it.
@@ -178,7 +184,6 @@ type Options struct {
 	Plugins                  []string           `later:"J"`     // O-81
 	OnElicitation            any                `later:"F"`     // O-82
 	User                     string             `later:"G"`     // O-83
-	MaxBufferSize            int                `later:"C"`     // O-86
 	ExtraArgs                map[string]*string `later:"G"`     // O-87
 	IncludeHookEvents        bool               `later:"D"`     // O-93
 	ForwardSubagentText      bool               `later:"I"`     // O-94

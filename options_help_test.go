@@ -1,8 +1,10 @@
 package turnwright_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -210,6 +212,57 @@ func testSteer(t *testing.T, steer bool) {
 			t.Errorf("steer %v: the second request has the message: %v", steer, with)
 		}
 	})
+}
+
+// testMaxBufferSize sends thousands of messages that are much more than the
+// bound together, and then one that is too large by itself: it is refused by
+// name, and the next one goes on.
+func testMaxBufferSize(t *testing.T) {
+	conform.Covers(t, "O-86", "B-201")
+	text := strings.Repeat("0123456789", 2000)
+	srv := agenttest.NewServer(t, agenttest.NoValidate(), agenttest.Forever(agenttest.Text("hi")))
+	o := base(t, srv)
+	o.MaxBufferSize = 1 << 20
+	big := strings.Repeat(text, 75)
+	var refused *turnwright.InputSizeError
+	out, sent := outcome{}, 0
+	for m, err := range turnwright.QueryInputs(t.Context(), func(yield func(turnwright.Input, error) bool) {
+		for range 1999 {
+			if sent++; !yield(turnwright.Input{Text: text, NoQuery: true}, nil) {
+				return
+			}
+		}
+		if !yield(turnwright.Input{Text: "and now?"}, nil) {
+			return
+		}
+		yield(turnwright.Input{Blocks: []turnwright.Block{message.NewText(big)}}, nil)
+	}, o) {
+		if err != nil {
+			out.err = err
+			break
+		}
+		out.add(m)
+	}
+	if !errors.As(out.err, &refused) || refused.Size < len(big) || refused.Limit != 1<<20 || out.result == nil || out.result.IsError || sent != 1999 {
+		t.Fatalf("%d messages, %v, %s", sent, out.err, out.shape())
+	}
+	if n := bytes.Count(srv.Last().Body, []byte(`"text":"`)); n < 2000 { // the system prompt is one, too
+		t.Errorf("the model got %d of 2000 messages", n)
+	}
+	for limit, fits := range map[int]bool{0: true, len(big) - 1: false, 2 * len(big): true} {
+		o := base(t, srv)
+		o.MaxBufferSize = limit
+		s := start(t, o)
+		if _, err := s.Send(t.Context(), turnwright.Input{Text: big}); (err == nil) != fits || !fits && !errors.As(err, &refused) {
+			t.Errorf("limit %d: %v", limit, err)
+		}
+		if fits {
+			readTurn(t, s)
+		}
+		if r, err := s.Ask(t.Context(), "next"); err != nil || r.IsError {
+			t.Errorf("limit %d: after it %+v, %v", limit, r, err)
+		}
+	}
 }
 
 // testQueueBytes lets the run wait for a reader that is behind.

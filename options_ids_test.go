@@ -120,6 +120,7 @@ func TestInvalidOptions(t *testing.T) {
 		set           func(*turnwright.Options)
 	}{
 		{"QueueBytes", "-1", func(o *turnwright.Options) { o.QueueBytes = -1 }},
+		{"MaxBufferSize", "-1", func(o *turnwright.Options) { o.MaxBufferSize = -1 }},
 		{"Durability", "7", func(o *turnwright.Options) { o.Durability = 7 }},
 		{"Sync", "-1", func(o *turnwright.Options) { o.Sync = -1 }},
 		{"Sync", "3", func(o *turnwright.Options) { o.Sync = 3 }},

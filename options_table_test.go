@@ -465,7 +465,8 @@ func TestOptionTable(t *testing.T) {
 				t.Errorf("cost %v", *out.result.TotalCostUSD)
 			}
 		},
-		"QueueBytes": testQueueBytes,
+		"QueueBytes":    testQueueBytes,
+		"MaxBufferSize": testMaxBufferSize,
 	}
 
 	conform.Covers(t, "O-3")

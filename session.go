@@ -58,6 +58,15 @@ func (s *Session) Send(ctx context.Context, in Input) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if limit := s.opts.MaxBufferSize; limit > 0 {
+		size := 0
+		for _, b := range li.Content.Blocks() {
+			size += len(b.Raw())
+		}
+		if size > limit {
+			return "", &InputSizeError{Size: size, Limit: limit}
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

@@ -199,6 +199,9 @@ func (o *Options) checkSimple() error {
 	if o.QueueBytes < 0 {
 		return &OptionError{Option: "QueueBytes", Value: strconv.Itoa(o.QueueBytes), Reason: "must be 0 or more bytes"}
 	}
+	if o.MaxBufferSize < 0 {
+		return &OptionError{Option: "MaxBufferSize", Value: strconv.Itoa(o.MaxBufferSize), Reason: "must be 0 or more bytes"}
+	}
 	return nil
 }
 

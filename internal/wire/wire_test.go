@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
+	"time"
 
 	"github.com/turnwright/turnwright/internal/conform"
 	"github.com/turnwright/turnwright/message"
@@ -439,4 +440,183 @@ func TestLinesDoNotInterleave(t *testing.T) {
 	if next != [8]int{100, 100, 100, 100, 100, 100, 100, 100} {
 		t.Errorf("%v", next)
 	}
+}
+
+// The limit of a line is for each by itself, however many there are; one that is
+// too long is told of, and the next is read (B-201).
+func TestLimitIsNoSum(t *testing.T) {
+	conform.Covers(t, "B-201", "W-27")
+	user := func(n int) string {
+		return `{"type":"user","message":{"content":"` + strings.Repeat("x", n) + `"}}` + "\n"
+	}
+	h := &recorder{}
+	c := New(strings.NewReader(strings.Repeat(user(20_000), 2000)+user(1_500_000)+user(20_000)), io.Discard)
+	c.in.max = 1 << 20
+	if err := c.Serve(h); err != nil {
+		t.Fatal(err)
+	}
+	want := "ignored 2001"
+	for i, g := range h.got {
+		if i == 2000 && g != want || i != 2000 && len(g) != len("user ")+20_000 {
+			t.Fatalf("line %d: %.40s (%d)", i+1, g, len(g))
+		}
+	}
+	if len(h.got) != 2002 {
+		t.Errorf("%d lines", len(h.got))
+	}
+}
+
+// Requests may be answered in any order, in both directions.
+func TestAnswersInAnyOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conform.Covers(t, "W-83", "W-111")
+		var held []*Request
+		h := &recorder{answer: func(r *Request) { held = append(held, r) }}
+		out := &buffer{}
+		in, client := io.Pipe()
+		c := New(in, out)
+		served := make(chan error, 1)
+		go func() { served <- c.Serve(h) }()
+		write := func(format string, a ...any) {
+			t.Helper()
+			if _, err := fmt.Fprintf(client, format+"\n", a...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// Ours are answered backwards; each gets its own.
+		type answer struct {
+			n   int
+			got string
+			err error
+		}
+		answers := make(chan answer, 3)
+		for n := 1; n <= 3; n++ {
+			go func() {
+				raw, err := c.Call(t.Context(), "can_use_tool", map[string]int{"n": n})
+				answers <- answer{n, string(raw), err}
+			}()
+		}
+		synctest.Wait() // they are asked
+		ids := map[int]string{}
+		for _, l := range written(t, c, out) {
+			var r struct {
+				ID      string `json:"request_id"`
+				Request struct{ N int }
+			}
+			if err := json.Unmarshal([]byte(l), &r); err != nil {
+				t.Fatal(err)
+			}
+			ids[r.Request.N] = r.ID
+		}
+		for n := 3; n >= 1; n-- {
+			write(`{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":{"n":%d}}}`, ids[n], n)
+		}
+		for range 3 {
+			if a := <-answers; a.err != nil || a.got != fmt.Sprintf(`{"n":%d}`, a.n) {
+				t.Errorf("request %d got %s, %v", a.n, a.got, a.err)
+			}
+		}
+		// The client's are answered when they are done.
+		for n := range 3 {
+			write(`{"type":"control_request","request_id":"c%d","request":{"subtype":"x"}}`, n)
+		}
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []int{2, 0, 1} {
+			held[n].Succeed(map[string]int{"n": n})
+		}
+		lines := written(t, c, out)[3:]
+		for i, n := range []int{2, 0, 1} {
+			want := fmt.Sprintf(`{"type":"control_response","response":{"subtype":"success","request_id":"c%d","response":{"n":%d}}}`, n, n)
+			if lines[i] != want {
+				t.Errorf("got %s, want %s", lines[i], want)
+			}
+		}
+	})
+}
+
+// pace is a reader that takes so many bytes a second, or none.
+type pace struct {
+	perSecond int
+	got       int
+}
+
+func (p *pace) Write(b []byte) (int, error) {
+	if p.perSecond == 0 {
+		time.Sleep(time.Hour)
+		return 0, io.ErrClosedPipe
+	}
+	time.Sleep(time.Second * time.Duration(len(b)) / time.Duration(p.perSecond))
+	p.got += len(b)
+	return len(b), nil
+}
+
+// At the end the queue is waited for, the longer the more is in it, and never
+// more than 30 seconds; until then a slow reader holds whoever writes.
+func TestDrain(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		perSecond int
+		lines     int // of 100 kB
+		lost      bool
+		took      time.Duration // at the end, at most
+	}{
+		{"nothing", 0, 0, false, 0},
+		{"fast", 1e9, 50, false, time.Second},
+		{"slow, little", 20_000, 1, false, 5 * time.Second},
+		{"slow, much", 100_000, 25, false, 25 * time.Second},
+		{"too slow", 10_000, 20, true, 30 * time.Second},
+		{"away, little", 0, 1, true, 11 * time.Second},
+		{"away, much", 0, 60, true, 30 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				conform.Covers(t, "W-32", "K-158", "L-212")
+				out := &pace{perSecond: tt.perSecond}
+				c := New(strings.NewReader(""), out)
+				line := []byte(`"` + strings.Repeat("x", 99_997) + `"`)
+				c.Ending() // what is left of a run that is over waits for nobody
+				begin := time.Now()
+				for range tt.lines {
+					if err := c.WriteLine(t.Context(), slices.Clone(line)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if d := time.Since(begin); d > 0 {
+					t.Errorf("after the end a line waited %v", d)
+				}
+				err := c.Drain()
+				if (err != nil) != tt.lost {
+					t.Errorf("drained: %v", err)
+				}
+				if d := time.Since(begin); d > tt.took || tt.lost && d < tt.took-time.Second {
+					t.Errorf("it took %v, not %v", d, tt.took)
+				}
+				if !tt.lost && out.got != tt.lines*100_000 {
+					t.Errorf("%d bytes were read", out.got)
+				}
+				time.Sleep(2 * time.Hour) // the writer comes back
+			})
+		})
+	}
+	// Before the end whoever writes waits, and is freed by it.
+	synctest.Test(t, func(t *testing.T) {
+		conform.Covers(t, "W-31")
+		c := New(strings.NewReader(""), &pace{})
+		time.AfterFunc(time.Minute, c.Ending)
+		begin := time.Now()
+		for range 30 {
+			if err := c.WriteLine(t.Context(), bytes.Repeat([]byte("x"), 100_000)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := time.Since(begin); d != time.Minute {
+			t.Errorf("the lines were written after %v", d)
+		}
+		time.Sleep(2 * time.Hour)
+	})
 }
