@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/turnwright/turnwright/agenttest"
+	"github.com/turnwright/turnwright/internal/conform"
+	"github.com/turnwright/turnwright/message"
 )
 
 // page is one page of the documentation.
@@ -258,6 +260,7 @@ func runsBenchmark(t *testing.T, command string) {
 var snippetImports = map[string]string{
 	"turnwright": "github.com/turnwright/turnwright", "agenttest": "github.com/turnwright/turnwright/agenttest",
 	"bytes": "bytes", "context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "os": "os", "time": "time",
+	"message": "github.com/turnwright/turnwright/message",
 }
 
 // TestDocumentedGo compiles the Go of the documentation. Each block becomes the
@@ -448,6 +451,53 @@ func addSpec(names map[string]bool, spec ast.Spec) {
 			for _, id := range f.Names {
 				names[s.Name.Name+"."+id.Name] = true
 			}
+		}
+	}
+}
+
+// TestStreamPage holds the page for those who know another SDK against the
+// messages of this one: which Go type a line is, that each system subtype has
+// its own, and that content and model are wrapped.
+func TestStreamPage(t *testing.T) {
+	conform.Covers(t, "M-15")
+	text, err := os.ReadFile("docs/stream.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^\\| `([a-z_]+)`(?:, subtype `([a-z_]+)`|, [a-z ]+)? \\| `message\\.(\\w+)` \\| (.+) \\| (.+) \\|$")
+	types := map[string]bool{}
+	for _, r := range row.FindAllStringSubmatch(string(text), -1) {
+		typ, subtype, goType, typescript, python := r[1], r[2], r[3], r[4], r[5]
+		if goType == "Unknown" {
+			subtype = "not_known_yet"
+		}
+		line := fmt.Sprintf(`{"type":%q,"message":{"role":"user","model":"m","content":[]},"event":{}}`, typ)
+		switch typ {
+		case "system":
+			line = fmt.Sprintf(`{"type":"system","subtype":%q}`, subtype)
+		case "result":
+			line = `{"type":"result","subtype":"success","result":""}`
+		}
+		m, err := message.Decode([]byte(line))
+		if got := fmt.Sprintf("%T", m); err != nil || got != "*message."+goType {
+			t.Errorf("%s %s is a %s, not a %s: %v", typ, subtype, got, goType, err)
+		}
+		types[goType] = true
+		if own := strings.Contains(typescript, "a type of its own") || strings.Contains(typescript, "SDK"); typ == "system" && (goType != "Unknown" && !own || !strings.HasPrefix(python, "`SystemMessage`")) {
+			t.Errorf("%s: %s, %s", subtype, typescript, python)
+		}
+	}
+	for _, want := range []string{"Init", "CompactBoundary", "Informational", "Unknown", "Assistant", "User", "StreamEvent", "Result"} {
+		if !types[want] {
+			t.Errorf("the table has no %s", want)
+		}
+	}
+	for _, want := range []string{
+		"In TypeScript every `system` subtype except `init` has its own type.", "In Python all of them are one type, `SystemMessage`, with `subtype` and the remaining fields in the dictionary `data`",
+		"Python flattens both: `message.content` and `message.model`",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the page does not say: %s", want)
 		}
 	}
 }

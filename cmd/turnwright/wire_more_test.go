@@ -190,7 +190,7 @@ func TestOrigins(t *testing.T) {
 // first init, to people lines on stderr, and never something else on stdout.
 func TestDiagnostics(t *testing.T) {
 	t.Parallel()
-	conform.Covers(t, "M-7", "W-421", "W-220", "W-420", "C-17")
+	conform.Covers(t, "M-7", "W-421", "W-220")
 	const warning = "NoSuchTool"
 	args := []string{"--tools", "Read,NoSuchTool", "--debug-file", "log.txt"}
 	logged := func(p *process) {
