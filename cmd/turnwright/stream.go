@@ -86,10 +86,12 @@ func runStream(f *flags, stdin io.Reader, stdout, stderr io.Writer) int {
 	if c.ending.Load() {
 		select {} // the signal's handler ends the process
 	}
-	c.over.Store(true) // the last result is written: nothing may follow it (W-283)
+	c.over.Store(c.hadTurn()) // the last result is written: nothing may follow it (W-283)
 	if err := s.Close(); err != nil {
 		code = 1
 	}
+	c.tell() // without a turn nothing else has
+	c.over.Store(true)
 	if err := c.conn.Drain(); err != nil {
 		code = 1
 	}
@@ -131,7 +133,6 @@ func (c *client) pump() (code int) {
 			}
 		}
 	}
-	c.tell() // without a turn nothing else has
 	return code
 }
 
@@ -204,6 +205,13 @@ func (c *client) warn(line string) {
 		return
 	}
 	c.notice(line)
+}
+
+// hadTurn reports whether there was a turn, and so a result.
+func (c *client) hadTurn() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.inited
 }
 
 // tell passes on what was warned of so far.
