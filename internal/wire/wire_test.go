@@ -450,18 +450,18 @@ func TestLimitIsNoSum(t *testing.T) {
 		return `{"type":"user","message":{"content":"` + strings.Repeat("x", n) + `"}}` + "\n"
 	}
 	h := &recorder{}
-	c := New(strings.NewReader(strings.Repeat(user(20_000), 2000)+user(1_500_000)+user(20_000)), io.Discard)
-	c.in.max = 1 << 20
+	c := New(strings.NewReader(strings.Repeat(user(2000), 500)+user(150_000)+user(2000)), io.Discard)
+	c.in.max = 100_000
 	if err := c.Serve(h); err != nil {
 		t.Fatal(err)
 	}
-	want := "ignored 2001"
+	want := "ignored 501"
 	for i, g := range h.got {
-		if i == 2000 && g != want || i != 2000 && len(g) != len("user ")+20_000 {
+		if i == 500 && g != want || i != 500 && len(g) != len("user ")+2000 {
 			t.Fatalf("line %d: %.40s (%d)", i+1, g, len(g))
 		}
 	}
-	if len(h.got) != 2002 {
+	if len(h.got) != 502 {
 		t.Errorf("%d lines", len(h.got))
 	}
 }
