@@ -66,7 +66,7 @@ func (o *Options) build() (cfg engine.Config, err error) {
 	if cfg.Loop, err = o.loopConfig(getenv); err != nil {
 		return cfg, err
 	}
-	if cfg.System, err = o.systemBlocks(cfg.Dir, time.Now()); err != nil {
+	if cfg.System, cfg.Prelude, err = o.systemBlocks(cfg.Dir, time.Now()); err != nil {
 		return cfg, err
 	}
 	if err = o.buildModel(&cfg, getenv); err != nil {

@@ -198,6 +198,11 @@ type SystemPrompt struct {
 	File   string  // the whole prompt, read from this file at the start (O-13)
 	Coding bool    // the full coding prompt with its facts about the machine (O-11)
 	Append string  // added after the prompt (O-11)
+	// ExcludeDynamic tells the facts about the machine (directory, git, system,
+	// date) before the first user message and not in the coding prompt, which is
+	// then the same on every machine, so that all share one prompt cache. Without
+	// Coding it changes nothing (O-12).
+	ExcludeDynamic bool
 }
 
 // ReadBeforeEdit says when a file must have been read before it is changed.

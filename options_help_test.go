@@ -377,3 +377,45 @@ func TestMissingKey(t *testing.T) {
 		}
 	}
 }
+
+// testExcludeDynamic moves the facts about the machine from the system prompt
+// to the first user message of every request, and only there.
+func testExcludeDynamic(t *testing.T) {
+	conform.Covers(t, "O-12")
+	srv := agenttest.NewServer(t, agenttest.Forever(agenttest.Text("hello")))
+	o := base(t, srv)
+	ask := func(p turnwright.SystemPrompt) (system, user string) {
+		o.SystemPrompt = &p
+		query(t, "the prompt", o)
+		return srv.Last().SystemText(), said(srv.Last())
+	}
+	with, plain := ask(turnwright.SystemPrompt{Coding: true, Append: "And kind."})
+	if plain != "user:the prompt" || !strings.Contains(with, "Platform: ") {
+		t.Fatalf("without it: %q, %q", with, plain)
+	}
+	o.Continue = true
+	var systems []string
+	for range 2 { // a session that goes on, and a new one in another directory
+		dir, err := filepath.EvalSymlinks(o.CWD)
+		if err != nil {
+			t.Fatal(err)
+		}
+		system, user := ask(turnwright.SystemPrompt{Coding: true, Append: "And kind.", ExcludeDynamic: true})
+		for _, fact := range []string{"Working directory: " + dir, "Git repository: no", "Platform: ", "Date: "} {
+			if strings.Contains(system, fact) || strings.Count(user, fact) != 1 || !strings.Contains(strings.SplitN(user, " | ", 2)[0], fact) {
+				t.Errorf("%q: system prompt %q, messages %q", fact, system, user)
+			}
+		}
+		if strings.Contains(user, "assistant:hello") != o.Continue {
+			t.Errorf("continue %v: %q", o.Continue, user)
+		}
+		systems = append(systems, system)
+		o.CWD, o.Continue = t.TempDir(), false
+	}
+	if systems[0] != systems[1] || !strings.HasSuffix(systems[0], "And kind.") {
+		t.Errorf("the system prompt of two directories: %q", systems)
+	}
+	if _, user := ask(turnwright.SystemPrompt{Text: new("mine"), ExcludeDynamic: true}); user != "user:the prompt" {
+		t.Errorf("with a prompt of one's own: %q", user)
+	}
+}

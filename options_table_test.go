@@ -48,6 +48,7 @@ func TestOptionTable(t *testing.T) {
 			if r := request(t, func(o *turnwright.Options) { o.SystemPrompt = &turnwright.SystemPrompt{Text: new("")} }); len(r.System()) != 0 {
 				t.Errorf("the empty prompt was sent as %q", r.SystemText())
 			}
+			testExcludeDynamic(t)
 			refused(t, "SystemPrompt.File", "/no/such/file", func(o *turnwright.Options) { o.SystemPrompt = &turnwright.SystemPrompt{File: "/no/such/file"} })
 			refused(t, "SystemPrompt", prompt, func(o *turnwright.Options) { o.SystemPrompt = &turnwright.SystemPrompt{File: prompt, Text: new("x")} })
 		},

@@ -31,25 +31,31 @@ How to answer
 - Short and factual. Name files as path:line. No praise and no filler.
 `
 
-// systemBlocks resolves the system prompt once, at the start (O-19).
-func (o *Options) systemBlocks(dir string, now time.Time) ([]message.Block, error) {
+// systemBlocks resolves the system prompt once, at the start (O-19). prelude
+// is what stands before the first user message instead (O-12).
+func (o *Options) systemBlocks(dir string, now time.Time) (system, prelude []message.Block, err error) {
 	text := minimalPrompt
 	if p := o.SystemPrompt; p != nil {
 		switch {
 		case p.Text != nil && p.File != "":
-			return nil, &OptionError{Option: "SystemPrompt", Value: p.File, Reason: "Text and File exclude each other"}
+			return nil, nil, &OptionError{Option: "SystemPrompt", Value: p.File, Reason: "Text and File exclude each other"}
 		case p.Coding && (p.Text != nil || p.File != ""):
-			return nil, &OptionError{Option: "SystemPrompt", Reason: "Coding excludes Text and File: a prompt of your own replaces everything"}
+			return nil, nil, &OptionError{Option: "SystemPrompt", Reason: "Coding excludes Text and File: a prompt of your own replaces everything"}
 		case p.Text != nil:
 			text = *p.Text
 		case p.File != "":
 			raw, err := os.ReadFile(p.File)
 			if err != nil {
-				return nil, &OptionError{Option: "SystemPrompt.File", Value: strconv.Quote(p.File), Reason: err.Error(), Err: err}
+				return nil, nil, &OptionError{Option: "SystemPrompt.File", Value: strconv.Quote(p.File), Reason: err.Error(), Err: err}
 			}
 			text = string(raw)
 		case p.Coding:
-			text = codingPrompt + environment(dir, now)
+			text = codingPrompt
+			if facts := environment(dir, now); p.ExcludeDynamic {
+				prelude = []message.Block{message.NewText("What the program knows of the machine it runs on:\n" + facts)}
+			} else {
+				text += facts
+			}
 		}
 		if p.Append != "" {
 			if text != "" {
@@ -59,9 +65,9 @@ func (o *Options) systemBlocks(dir string, now time.Time) ([]message.Block, erro
 		}
 	}
 	if text == "" {
-		return nil, nil
+		return nil, prelude, nil
 	}
-	return []message.Block{message.NewText(text)}, nil
+	return []message.Block{message.NewText(text)}, prelude, nil
 }
 
 // environment states the facts of the machine that the model needs.

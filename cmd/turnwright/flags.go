@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,6 +51,9 @@ type flags struct {
 	debug        *string // nil: not given
 	debugFile    string
 	bare         bool
+	noDynamic    bool
+	background   bool
+	ignored      bool // flags that ask for nothing that is missing here
 }
 
 func (f *flags) set() *pflag.FlagSet {
@@ -76,6 +80,7 @@ func (f *flags) set() *pflag.FlagSet {
 	fs.StringVar(&f.systemFile, "system-prompt-file", "", "replace the system prompt by this file")
 	fs.StringVar(&f.appendSystem, "append-system-prompt", "", "add to the system prompt")
 	fs.StringVar(&f.appendFile, "append-system-prompt-file", "", "add this file to the system prompt")
+	fs.BoolVar(&f.noDynamic, "exclude-dynamic-system-prompt-sections", false, "tell the facts about this machine in the first user message instead of the system prompt")
 	fs.StringVar(&f.sessionID, "session-id", "", "id of the new session or of the fork, a UUID")
 	fs.VarP(given{&f.resume, "string"}, "resume", "r", "go on with the session that has this id or title")
 	fs.Lookup("resume").NoOptDefVal = noValue
@@ -89,6 +94,7 @@ func (f *flags) set() *pflag.FlagSet {
 	fs.StringVar(&f.debugFile, "debug-file", "", "write the debug log to this file")
 	fs.BoolVarP(&f.version, "version", "v", false, "print the version")
 	fs.BoolVarP(&f.help, "help", "h", false, "print this help")
+	f.hidden(fs)
 	fs.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		switch name { // both spellings of the list flags (K-27)
 		case "allowed-tools":
@@ -99,6 +105,32 @@ func (f *flags) set() *pflag.FlagSet {
 		return pflag.NormalizedName(name)
 	})
 	return fs
+}
+
+// hidden adds flags that are known only to say what becomes of them: --bg,
+// whose conflict with --print is told first (K-106), and those that are
+// accepted without an effect (K-105).
+func (f *flags) hidden(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.background, "bg", false, "")
+	fs.BoolVar(&f.background, "background", false, "")
+	for _, name := range ignoredFlags {
+		fs.BoolVar(&f.ignored, name, false, "accepted without an effect: nothing of the kind is there")
+	}
+	for _, name := range append([]string{"bg", "background"}, ignoredFlags...) {
+		fs.Lookup(name).Hidden = true
+	}
+}
+
+// ignoredFlags are accepted without an effect: they ask for nothing that this
+// program lacks (K-105).
+var ignoredFlags = []string{"ax-screen-reader", "no-chrome"}
+
+// hostFlags are flags of the contract that belong to one vendor's service or
+// to a terminal interface. They are refused by name (K-105, O-3).
+var hostFlags = []string{
+	"advisor", "background", "bg", "channels", "chrome", "cloud", "dangerously-load-development-channels", "enable-auto-mode",
+	"environment", "exec", "from-pr", "ide", "plugin-url", "rc", "ref", "remote", "remote-control",
+	"remote-control-session-name-prefix", "teammate-mode", "teleport", "tmux", "worktree",
 }
 
 // limits adds the flags of the two limits. Their values are checked later, as
@@ -143,6 +175,9 @@ func parse(args []string) (*flags, error) {
 	if err := fs.Parse(joinLists(fs, args)); err != nil {
 		return nil, explain(err)
 	}
+	if f.background {
+		return nil, f.noBackground()
+	}
 	f.prompt = fs.Args()
 	f.toolsSet, f.systemSet = fs.Changed("tools"), fs.Changed("system-prompt")
 	switch f.output {
@@ -173,6 +208,14 @@ func parse(args []string) (*flags, error) {
 		return nil, fmt.Errorf("unexpected argument %q: the prompt is one argument (put it in quotes)", f.prompt[1])
 	}
 	return f, nil
+}
+
+// noBackground says why there is no background session (K-105, K-106).
+func (f *flags) noBackground() error {
+	if f.print {
+		return errors.New("--bg and --print exclude each other: a background session has nobody to print its result to")
+	}
+	return notHere("bg")
 }
 
 // checkInput checks what goes with the input format (K-46, K-171, K-172).
@@ -275,13 +318,22 @@ func explain(err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
 		name := unknown.GetSpecifiedName()
+		if name == "w" {
+			return notHere("worktree")
+		}
 		if letter, ok := laterFlags[name]; ok {
 			return fmt.Errorf("--%s is not supported yet (issue %s of docs/roadmap.md brings it)", name, letter)
+		}
+		if slices.Contains(hostFlags, name) {
+			return notHere(name)
 		}
 		return fmt.Errorf("unknown flag: --%s", name)
 	}
 	return err
 }
+
+// notHere refuses a flag that is known and not supported.
+func notHere(name string) error { return fmt.Errorf("--%s is not supported by this build", name) }
 
 // laterFlags are flags of the contract whose feature is not built yet.
 var laterFlags = map[string]string{
@@ -290,7 +342,7 @@ var laterFlags = map[string]string{
 	"mcp-config": "F", "strict-mcp-config": "F",
 	"session-mirror": "G", "fallback-model": "H", "effort": "H", "thinking": "H", "max-thinking-tokens": "H",
 	"thinking-display": "H", "json-schema": "H", "task-budget": "H", "autocompact": "H", "betas": "H",
-	"exclude-dynamic-system-prompt-sections": "H", "agents": "I", "agent": "I", "forward-subagent-text": "I",
+	"agents": "I", "agent": "I", "forward-subagent-text": "I",
 	"append-subagent-system-prompt": "I", "plugin-dir": "J", "disable-slash-commands": "J", "safe-mode": "J",
 	"prompt-suggestions": "J", "init": "D", "init-only": "D", "maintenance": "D",
 }
@@ -340,7 +392,9 @@ func (f *flags) options() (turnwright.Options, error) {
 		}
 		o.MaxBudgetUSD = &x
 	}
-	p := &turnwright.SystemPrompt{Coding: !f.systemSet && f.systemFile == "", File: f.systemFile, Append: f.appendSystem}
+	p := &turnwright.SystemPrompt{
+		Coding: !f.systemSet && f.systemFile == "", File: f.systemFile, Append: f.appendSystem, ExcludeDynamic: f.noDynamic,
+	}
 	if f.systemSet {
 		p.Text = &f.system
 	}

@@ -52,6 +52,9 @@ The exit code is 0 when the last result is no error, 1 when it is one or the run
 |---|---|---|
 `)
 	(&flags{}).set().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
 		name := "`--" + f.Name + "`"
 		if f.Shorthand != "" {
 			name += ", `-" + f.Shorthand + "`"
@@ -78,5 +81,10 @@ The exit code is 0 when the last result is no error, 1 when it is one or the run
 		slices.Sort(byLetter[letter])
 		fmt.Fprintf(&b, "| %s | %s |\n", letter, strings.Join(byLetter[letter], " "))
 	}
+	fmt.Fprintf(&b, "\n## Flags of other programs\n\nFlags that belong to one vendor's service or to a terminal interface are refused by name: %s. Accepted without an effect, since they ask for nothing that is missing here: %s.\n", flagNames(hostFlags), flagNames(ignoredFlags))
 	return b.String()
+}
+
+func flagNames(names []string) string {
+	return "`--" + strings.Join(names, "`, `--") + "`"
 }

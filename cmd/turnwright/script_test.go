@@ -213,9 +213,10 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 			ts.Fatalf("the model was asked %d times, not %d", n, want)
 		}
 	},
-	// asked user|prompt|system|model|messages|tools TEXT: expects a part of the last
-	// request to be TEXT: prompt is the system prompt as a whole, with system it
-	// contains TEXT. \n stands for a line break.
+	// asked user|prompt|system|model|messages|messages-with|tools TEXT: expects a
+	// part of the last request to be TEXT: prompt is the system prompt as a whole,
+	// with system it contains TEXT, as the messages do with messages-with. \n
+	// stands for a line break.
 	"asked": func(ts *testscript.TestScript, neg bool, args []string) {
 		if len(args) != 2 {
 			ts.Fatalf("usage: [!] asked user|prompt|system|model|messages|tools TEXT")
@@ -236,7 +237,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 			ok = strings.Contains(got, want)
 		case "model":
 			got = r.Model()
-		case "messages": // the texts of all user messages
+		case "messages", "messages-with": // the texts of all user messages
 			var texts []string
 			for _, m := range r.Messages() {
 				for _, b := range m.Content {
@@ -246,6 +247,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 				}
 			}
 			got = strings.Join(texts, " ")
+			ok = args[0] == "messages-with" && strings.Contains(got, want)
 		case "tools":
 			got = strings.Join(r.ToolNames(), " ")
 		default:

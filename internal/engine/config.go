@@ -28,6 +28,7 @@ type Config struct {
 	Call      model.CallOptions // retries and timeouts; the callbacks are the engine's
 	MaxTokens int               // cap on max_tokens, 0: the model's
 	System    []message.Block
+	Prelude   []message.Block // stands before the first user message, outside the chain
 	Betas     []string
 	Cache     CacheMode
 
