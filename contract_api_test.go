@@ -162,7 +162,7 @@ func TestContractTimeouts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				conform.Covers(t, "L-91", "L-92", "L-104", "L-105", "B-168")
+				conform.Covers(t, "L-91", "L-92", "L-104", "L-105", "B-168", "K-231")
 				srv, o := inMemory(t, agenttest.Forever(tt.step))
 				if tt.env[0] != "" {
 					o.Env[tt.env[0]] = tt.env[1]
@@ -182,7 +182,7 @@ func TestContractTimeouts(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		conform.Covers(t, "L-105")
+		conform.Covers(t, "L-105", "K-231")
 		_, o := inMemory(t, agenttest.Script(agenttest.DelayEach(agenttest.Text("slow but alive"), 4*time.Minute)))
 		if out := query(t, "go", o); out.err != nil || len(out.retries()) > 0 {
 			t.Errorf("a response that goes on was cut: %s, %v", out.shape(), out.err)

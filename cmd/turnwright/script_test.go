@@ -68,6 +68,7 @@ func clean(dir string) map[string]string {
 		"ANTHROPIC_BASE_URL": "http://127.0.0.1:1", "CLAUDE_CODE_MAX_RETRIES": "0",
 		"CLAUDE_CODE_MAX_TURNS": "", "ANTHROPIC_AUTH_TOKEN": "", "ANTHROPIC_CUSTOM_HEADERS": "",
 		"ANTHROPIC_BETAS": "", "CLAUDE_CODE_EXTRA_BODY": "", "IS_SANDBOX": "", "SUDO_UID": "",
+		"HTTP_PROXY": "", "HTTPS_PROXY": "", "http_proxy": "", "https_proxy": "", "NODE_EXTRA_CA_CERTS": "", "SSL_CERT_FILE": "",
 		"GORACE": "atexit_sleep_ms=0", // else a binary with the race detector takes a second to end
 	}
 }
@@ -119,6 +120,11 @@ var models = map[string]func() []agenttest.Option{
 	"failures": func() []agenttest.Option {
 		bad := agenttest.HTTPError(400, "invalid_request_error", "temperature: must not be", "request-id", "req_400")
 		return []agenttest.Option{agenttest.Script(bad, agenttest.Text("Better."), bad)}
+	},
+	// never does not answer; stalls begins to and goes silent.
+	"never": func() []agenttest.Option { return []agenttest.Option{agenttest.Forever(agenttest.Never())} },
+	"stalls": func() []agenttest.Option {
+		return []agenttest.Option{agenttest.Forever(agenttest.Hold(agenttest.Text("Hello."), 0))}
 	},
 	"partial":  func() []agenttest.Option { return []agenttest.Option{agenttest.DeltaSize(agenttest.Text("Hello."), 2)} },
 	"refusal":  func() []agenttest.Option { return []agenttest.Option{agenttest.Refusal()} },

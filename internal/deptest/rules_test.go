@@ -102,6 +102,7 @@ var modules = []struct{ path, users, reason string }{
 	{"mvdan.cc/sh/v3", "*", "the parser of shell commands, for permission: rules look at every command in a line (P-59)"},
 	{"github.com/google/uuid", "*", "UUIDs of sessions and messages"},
 	{"golang.org/x/sys", "*", "system calls for locks and processes"},
+	{"golang.org/x/net", "*", "its httpproxy package: which proxy a request goes through, from variables that need not be the process's (K-250)"},
 	{"golang.org/x/term", "cmd/...", "tells a terminal from a pipe, on every system"},
 	{"github.com/rogpeppe/go-internal", "*", "its diff package: the patch that Write shows; the rest serves the tests"},
 	{"golang.org/x/image", "*", "scaling images down and decoding WebP (T-53)"},

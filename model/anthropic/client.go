@@ -68,6 +68,13 @@ func New(c Config) (*Client, error) {
 		http:      c.HTTPClient,
 		tail:      tailGrace,
 	}
+	if c.Proxy != nil {
+		for name, v := range map[string]string{"HTTP": c.Proxy.HTTP, "HTTPS": c.Proxy.HTTPS} {
+			if err := checkProxy(v); err != nil {
+				return nil, fmt.Errorf("anthropic: Proxy.%s: %w", name, err)
+			}
+		}
+	}
 	if len(c.ExtraBody) > 0 {
 		if cl.extra, err = membersOf(c.ExtraBody); err != nil {
 			return nil, fmt.Errorf("anthropic: extra body: %w", err)
@@ -78,12 +85,12 @@ func New(c Config) (*Client, error) {
 	}
 	cl.missing = cl.host == "api.anthropic.com" && cl.header.Get("X-Api-Key") == "" && cl.header.Get("Authorization") == ""
 	if cl.http == nil {
-		if base.Scheme == "http" {
-			c.CAFile = "" // no redirect leads to https: the system's certificates need not be read
+		if base.Scheme == "http" && (c.Proxy == nil || !strings.HasPrefix(c.Proxy.HTTP, "https:")) {
+			c.CAFile, c.CertFile = "", "" // no redirect leads to https: the system's certificates need not be read
 		}
-		t, err := transportFor(c.CAFile)
+		t, err := transportFor(c)
 		if err != nil {
-			return nil, fmt.Errorf("anthropic: CA file %q (%s): %w", c.CAFile, envExtraCA, err)
+			return nil, fmt.Errorf("anthropic: %w", err)
 		}
 		cl.http = &http.Client{Transport: t, CheckRedirect: refuseRedirect}
 	} else if cl.http.CheckRedirect == nil {

@@ -23,6 +23,14 @@ const (
 	envBetas     = "ANTHROPIC_BETAS"
 	envExtraBody = "CLAUDE_CODE_EXTRA_BODY"
 	envExtraCA   = "NODE_EXTRA_CA_CERTS"
+	envCertFile  = "SSL_CERT_FILE"
+)
+
+// Variables that the official clients set, for the User-Agent (K-225, K-226).
+const (
+	envEntrypoint = "CLAUDE_CODE_ENTRYPOINT"
+	envSDKVersion = "CLAUDE_AGENT_SDK_VERSION"
+	envClientApp  = "CLAUDE_AGENT_SDK_CLIENT_APP"
 )
 
 // Config says where requests go and what they carry. The zero value is the
@@ -42,16 +50,23 @@ type Config struct {
 	// body in place of the request's own; nil: none.
 	ExtraBody json.RawMessage
 	// CAFile names a PEM file of certificates that are trusted beside the
-	// system's; "": none. It has no effect with HTTPClient.
-	CAFile string
+	// system's; "": none. CertFile names one whose certificates are trusted in
+	// place of the system's; "": the system's. Proxy says through which proxies
+	// requests go; nil: as the variables of the process say. The three have no
+	// effect with HTTPClient.
+	CAFile, CertFile string
+	Proxy            *Proxy
 }
 
 // FromEnv reads a Config from environment variables: ANTHROPIC_BASE_URL,
 // ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN, ANTHROPIC_CUSTOM_HEADERS (lines of
 // "Name: value"), ANTHROPIC_BETAS (comma-separated), CLAUDE_CODE_EXTRA_BODY (a
-// JSON object) and NODE_EXTRA_CA_CERTS (K-222, O-107, K-250). An unset or
-// blank variable is none. A bad value is an error that names the variable and
-// the value; the values of credentials are not shown.
+// JSON object), NODE_EXTRA_CA_CERTS, SSL_CERT_FILE, HTTP_PROXY, HTTPS_PROXY and
+// NO_PROXY, the last three also in lower case (K-222, O-107, K-250). An unset or
+// blank variable is none. CLAUDE_CODE_ENTRYPOINT, CLAUDE_AGENT_SDK_VERSION and
+// CLAUDE_AGENT_SDK_CLIENT_APP go into the User-Agent (K-225). A bad value is an
+// error that names the variable and the value; the values of credentials are
+// not shown.
 func FromEnv(getenv func(string) string) (Config, error) {
 	get := func(name string) string { return strings.TrimSpace(getenv(name)) }
 	c := Config{
@@ -59,6 +74,8 @@ func FromEnv(getenv func(string) string) (Config, error) {
 		APIKey:    get(envAPIKey),
 		AuthToken: get(envAuthToken),
 		CAFile:    get(envExtraCA),
+		CertFile:  get(envCertFile),
+		UserAgent: agent(get),
 	}
 	if c.BaseURL == "" {
 		c.BaseURL = DefaultBaseURL
@@ -72,6 +89,9 @@ func FromEnv(getenv func(string) string) (Config, error) {
 		}
 	}
 	var err error
+	if c.Proxy, err = proxyFromEnv(get); err != nil {
+		return Config{}, err
+	}
 	if c.Headers, err = parseHeaders(getenv(envHeaders)); err != nil {
 		return Config{}, fmt.Errorf("%s: %w", envHeaders, err)
 	}
@@ -101,6 +121,35 @@ func (c Config) KeySource() string {
 		return envAPIKey
 	}
 	return "none"
+}
+
+// agent is the User-Agent with what the clients say of themselves, as in
+// "turnwright (sdk-py, agent-sdk/0.2.1, client-app/mine)".
+func agent(get func(string) string) string {
+	var about []string
+	for _, v := range [...]struct{ prefix, value string }{
+		{"", get(envEntrypoint)}, {"agent-sdk/", get(envSDKVersion)}, {"client-app/", get(envClientApp)},
+	} {
+		if v.value != "" {
+			about = append(about, v.prefix+inComment(v.value))
+		}
+	}
+	if len(about) == 0 {
+		return defaultAgent
+	}
+	return defaultAgent + " (" + strings.Join(about, ", ") + ")"
+}
+
+// inComment makes a value fit for a comment of a header: at most 100
+// characters, and "_" for each that would end or nest the comment.
+func inComment(v string) string {
+	v = strings.Map(func(r rune) rune {
+		if r <= ' ' || r > '~' || strings.ContainsRune(`(),\`, r) {
+			return '_'
+		}
+		return r
+	}, v)
+	return v[:min(len(v), 100)]
 }
 
 // parseBase returns the endpoint's base URL without a trailing slash.

@@ -45,32 +45,43 @@ func acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// transports holds the process's transports by CA file, "" for the usual one.
-var transports struct {
-	sync.Mutex
-	byFile map[string]*http.Transport
+// network is what one transport differs from another by.
+type network struct {
+	caFile, certFile string
+	proxied          bool // by proxy; else by the variables of the process
+	proxy            Proxy
 }
 
-// transportFor returns the transport that trusts the certificates in caFile
-// beside the system's.
-func transportFor(caFile string) (*http.Transport, error) {
+// transports holds the process's transports.
+var transports struct {
+	sync.Mutex
+	by map[network]*http.Transport
+}
+
+// transportFor returns the transport for what c says of the network.
+func transportFor(c Config) (*http.Transport, error) {
+	n := network{caFile: c.CAFile, certFile: c.CertFile, proxied: c.Proxy != nil}
+	if c.Proxy != nil {
+		n.proxy = *c.Proxy
+	}
 	transports.Lock()
 	defer transports.Unlock()
-	if t := transports.byFile[caFile]; t != nil {
+	if t := transports.by[n]; t != nil {
 		return t, nil
 	}
 	t := newTransport()
-	if caFile != "" {
-		pool, err := poolWith(caFile)
+	t.Proxy = c.Proxy.choose()
+	if n.caFile != "" || n.certFile != "" {
+		pool, err := poolWith(n.caFile, n.certFile)
 		if err != nil {
 			return nil, err
 		}
 		t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
-	if transports.byFile == nil {
-		transports.byFile = make(map[string]*http.Transport)
+	if transports.by == nil {
+		transports.by = make(map[network]*http.Transport)
 	}
-	transports.byFile[caFile] = t
+	transports.by[n] = t
 	return t, nil
 }
 
@@ -80,7 +91,6 @@ const writeBuffer = 16 << 10
 
 func newTransport() *http.Transport {
 	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment, // K-250
 		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		ForceAttemptHTTP2:     true,
 		TLSHandshakeTimeout:   30 * time.Second,
@@ -94,17 +104,26 @@ func newTransport() *http.Transport {
 	}
 }
 
-func poolWith(caFile string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(caFile)
-	if err != nil {
-		return nil, err
+// poolWith is the system's pool, or in its place the certificates of certFile,
+// and those of caFile.
+func poolWith(caFile, certFile string) (pool *x509.CertPool, err error) {
+	if certFile == "" {
+		pool, err = x509.SystemCertPool()
 	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
+	if pool == nil || err != nil {
 		pool = x509.NewCertPool()
 	}
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, errors.New("the file holds no PEM certificate")
+	for _, f := range [...]struct{ variable, path string }{{envCertFile, certFile}, {envExtraCA, caFile}} {
+		if f.path == "" {
+			continue
+		}
+		pem, err := os.ReadFile(f.path)
+		if err == nil && !pool.AppendCertsFromPEM(pem) {
+			err = errors.New("the file holds no PEM certificate")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("CA file %q (%s): %w", f.path, f.variable, err)
+		}
 	}
 	return pool, nil
 }
@@ -114,7 +133,7 @@ func poolWith(caFile string) (*x509.CertPool, error) {
 func CloseIdleConnections() {
 	transports.Lock()
 	defer transports.Unlock()
-	for _, t := range transports.byFile {
+	for _, t := range transports.by {
 		t.CloseIdleConnections()
 	}
 }
