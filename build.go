@@ -212,7 +212,7 @@ func (o *Options) buildModel(cfg *engine.Config, getenv func(string) string) (er
 	if name == "" || name == "default" {
 		name = defaultModel
 	}
-	if cfg.ModelName, err = o.resolveModel(cfg.Catalog, name, cfg.Warn); err != nil {
+	if cfg.ModelName, err = o.resolveModel(cfg, name); err != nil {
 		return err
 	}
 	keySource := "none"
@@ -247,14 +247,20 @@ func (o *Options) buildModel(cfg *engine.Config, getenv func(string) string) (er
 
 // resolveModel resolves an alias. A model without a price is an error under a
 // budget and a warning otherwise (L-224).
-func (o *Options) resolveModel(c *model.Catalog, name string, warn func(string)) (string, error) {
-	name = c.Resolve(name)
-	info, ok := c.Lookup(name)
+func (o *Options) resolveModel(cfg *engine.Config, name string) (string, error) {
+	switch alias := strings.ToLower(strings.TrimSpace(name)); alias {
+	case "opus", "sonnet", "haiku": // what the user wants them to stand for (K-223)
+		if v := strings.TrimSpace(cfg.Getenv("ANTHROPIC_DEFAULT_" + strings.ToUpper(alias) + "_MODEL")); v != "" {
+			name = v
+		}
+	}
+	name = cfg.Catalog.Resolve(name)
+	info, ok := cfg.Catalog.Lookup(name)
 	if !ok || info.Price == nil {
 		if o.MaxBudgetUSD != nil {
 			return "", &OptionError{Option: "MaxBudgetUSD", Value: fmt.Sprint(*o.MaxBudgetUSD), Reason: fmt.Sprintf("the model %q has no price in the catalog, so the budget could not be kept; add one with Catalog.With", name)}
 		}
-		warn(fmt.Sprintf("The model %q has no price in the catalog: its cost counts as 0.", name))
+		cfg.Warn(fmt.Sprintf("The model %q has no price in the catalog: its cost counts as 0.", name))
 	}
 	return name, nil
 }

@@ -273,7 +273,7 @@ func (s *Session) SetModel(ctx context.Context, name string) error {
 	id := s.cfg.ModelName
 	if name != "" && name != "default" {
 		var err error
-		if id, err = s.opts.resolveModel(s.cfg.Catalog, name, s.cfg.Warn); err != nil {
+		if id, err = s.opts.resolveModel(&s.cfg, name); err != nil {
 			return err
 		}
 	}

@@ -69,6 +69,7 @@ func clean(dir string) map[string]string {
 		"CLAUDE_CODE_MAX_TURNS": "", "ANTHROPIC_AUTH_TOKEN": "", "ANTHROPIC_CUSTOM_HEADERS": "",
 		"ANTHROPIC_BETAS": "", "CLAUDE_CODE_EXTRA_BODY": "", "IS_SANDBOX": "", "SUDO_UID": "",
 		"HTTP_PROXY": "", "HTTPS_PROXY": "", "http_proxy": "", "https_proxy": "", "NODE_EXTRA_CA_CERTS": "", "SSL_CERT_FILE": "",
+		"ANTHROPIC_DEFAULT_OPUS_MODEL": "", "ANTHROPIC_DEFAULT_SONNET_MODEL": "", "ANTHROPIC_DEFAULT_HAIKU_MODEL": "",
 		"GORACE": "atexit_sleep_ms=0", // else a binary with the race detector takes a second to end
 	}
 }
