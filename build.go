@@ -78,7 +78,12 @@ func (o *Options) build() (cfg engine.Config, err error) {
 	if err = o.buildStore(&cfg, getenv); err != nil {
 		return cfg, err
 	}
+	if err = o.chooseModel(&cfg, getenv); err != nil {
+		return cfg, err
+	}
 	cfg.Version, cfg.Title = Version(), displayTitle(o.Title)
+	dir := cfg.Dir
+	cfg.GitBranch = func() string { return gitBranch(dir) }
 	cfg.Partial = o.IncludePartialMessages
 	cfg.Strict = o.Durability == Strict
 	cfg.Sync = engine.SyncPolicy(o.Sync)
@@ -205,16 +210,6 @@ func (o *Options) buildModel(cfg *engine.Config, getenv func(string) string) (er
 	if cfg.Catalog == nil {
 		cfg.Catalog = model.DefaultCatalog()
 	}
-	name := o.Model
-	if name == "" {
-		name = getenv("ANTHROPIC_MODEL")
-	}
-	if name == "" || name == "default" {
-		name = defaultModel
-	}
-	if cfg.ModelName, err = o.resolveModel(cfg, name); err != nil {
-		return err
-	}
 	keySource := "none"
 	cfg.Model = o.ModelClient
 	if cfg.Model == nil {
@@ -242,6 +237,27 @@ func (o *Options) buildModel(cfg *engine.Config, getenv func(string) string) (er
 		cfg.Cache = engine.Cache1h
 	}
 	cfg.Call, err = callOptions(getenv)
+	return err
+}
+
+// chooseModel says which model is asked first: that of the options, of the
+// variable, of the session that goes on, or the default (L-113, S-40).
+func (o *Options) chooseModel(cfg *engine.Config, getenv func(string) string) (err error) {
+	name := o.Model
+	if name == "" {
+		name = getenv("ANTHROPIC_MODEL")
+	}
+	if name == "" && cfg.Resume != nil {
+		name = cfg.Resume.Transcript.Model
+		if info, ok := cfg.Catalog.Lookup(name); ok && info.Retired {
+			cfg.Warn(fmt.Sprintf("The session's model %q is retired: it goes on with the default.", name))
+			name = ""
+		}
+	}
+	if name == "" || name == "default" {
+		name = defaultModel
+	}
+	cfg.ModelName, err = o.resolveModel(cfg, name)
 	return err
 }
 

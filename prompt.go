@@ -3,7 +3,6 @@ package turnwright
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"time"
@@ -73,7 +72,7 @@ func (o *Options) systemBlocks(dir string, now time.Time) (system, prelude []mes
 // environment states the facts of the machine that the model needs.
 func environment(dir string, now time.Time) string {
 	git := "no"
-	if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+	if gitDir(dir) != "" {
 		git = "yes"
 	}
 	return fmt.Sprintf("\nEnvironment\n- Working directory: %s\n- Git repository: %s\n- Platform: %s/%s\n- Date: %s\n",

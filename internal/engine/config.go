@@ -44,8 +44,8 @@ type Config struct {
 	Title      string        // of a session that has none (S-47)
 	Store      session.Store // nil: nothing is kept
 	Sync       SyncPolicy
-	Strict     bool // Durability: Strict (decision 51)
-	GitBranch  string
+	Strict     bool          // Durability: Strict (decision 51)
+	GitBranch  func() string // of the working directory now, asked at each prompt; nil: not known (K-346)
 	Ledger     *budget.Ledger
 	Partial    bool                        // stream events (O-92)
 	Init       func() message.Init         // the facts that do not change in the session

@@ -33,7 +33,7 @@ type journalWriter struct {
 
 func newJournalWriter(cfg *Config) *journalWriter {
 	return &journalWriter{cfg: cfg, store: cfg.Store, enc: journal.Writer{
-		SessionID: cfg.Loop.SessionID, CWD: cfg.Dir, Version: cfg.Version, GitBranch: cfg.GitBranch,
+		SessionID: cfg.Loop.SessionID, CWD: cfg.Dir, Version: cfg.Version,
 	}}
 }
 
@@ -63,6 +63,9 @@ func (w *journalWriter) writeOnce(ctx context.Context, entries []loop.Entry, syn
 	lines := make([][]byte, 0, len(entries)+1)
 	size, ended := int64(0), false
 	for _, e := range entries {
+		if e.Kind == loop.KindUser && isPrompt(e.User) && w.cfg.GitBranch != nil {
+			w.enc.GitBranch = w.cfg.GitBranch()
+		}
 		line, err := w.enc.Encode(e)
 		if err != nil {
 			takeBack()

@@ -16,8 +16,9 @@ import (
 // last 64 KiB of a session and no more (K-340 to K-345).
 type metadata struct {
 	title, tag, prompt string
-	since              int64 // bytes that were appended since all of them were written
-	named              bool  // the title of the options was written, or is not wanted
+	mode               string // permission mode, as a line says it (K-325)
+	since              int64  // bytes that were appended since all of them were written
+	named              bool   // the title of the options was written, or is not wanted
 }
 
 const (
@@ -35,6 +36,10 @@ func (m *metadata) lines(w *journalWriter, e loop.Entry) (out [][]byte) {
 			m.title = w.cfg.Title
 			out = append(out, w.meta("custom-title", "customTitle", m.title))
 		}
+	}
+	if e.Kind == loop.KindOpen && e.Open.Mode != "" && e.Open.Mode != m.mode {
+		m.mode = e.Open.Mode
+		out = append(out, w.meta("permission-mode", "permissionMode", m.mode))
 	}
 	if e.Kind == loop.KindUser && isPrompt(e.User) {
 		if text := cut(strings.TrimSpace(e.User.Content.Text()), lastPromptLen); text != "" {
@@ -89,7 +94,7 @@ func (m *metadata) refresh(tail []byte) {
 
 // resumed takes over what the session's lines say.
 func (m *metadata) resumed(t *journal.Transcript) {
-	m.title, m.tag, m.prompt, m.since = t.Title, t.Tag, t.LastPrompt, t.Behind
+	m.title, m.tag, m.prompt, m.mode, m.since = t.Title, t.Tag, t.LastPrompt, t.Mode, t.Behind
 }
 
 // isPrompt reports a message that somebody sent.

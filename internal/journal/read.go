@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"iter"
@@ -23,6 +24,8 @@ type Transcript struct {
 	Title      string // the last custom-title
 	Tag        string // the last tag
 	LastPrompt string // the last last-prompt
+	Model      string // of the session: what our own lines say, else that of the last response (S-40)
+	Mode       string // permission mode: the last line that says it (K-325)
 	Behind     int64  // bytes behind the first of these lines that holds; all where there is none
 
 	CWD  string    // of the first chain line
@@ -53,6 +56,7 @@ type linkLine struct {
 	CustomTitle string  `json:"customTitle"`
 	Tag         string  `json:"tag"`
 	LastPrompt  string  `json:"lastPrompt"`
+	Mode        string  `json:"permissionMode"`
 }
 
 // reader collects a transcript.
@@ -63,6 +67,7 @@ type reader struct {
 	byUUID  map[string]int
 	size    int64
 	about   map[string]int64 // where the last metadata line of a type ends
+	answer  string           // model of the last response
 	bad     int              // nodes before the last line that could not be read; -1: there was none
 }
 
@@ -92,6 +97,9 @@ func Read(lines iter.Seq2[[]byte, error]) (*Transcript, error) {
 	if len(r.about) > 0 {
 		r.t.Behind = r.size - first
 	}
+	if r.t.Model == "" {
+		r.t.Model = r.answer
+	}
 	r.follow()
 	return &r.t, nil
 }
@@ -117,6 +125,9 @@ func (r *reader) line(line []byte) error {
 	case "custom-title", "tag", "last-prompt":
 		r.about[l.Type] = r.size
 		return nil
+	case "permission-mode":
+		r.t.Mode = l.Mode
+		return nil
 	}
 	e, ok, err := Decode(line)
 	switch {
@@ -133,6 +144,7 @@ func (r *reader) line(line []byte) error {
 	if ok {
 		at = len(r.entries)
 		r.entries = append(r.entries, e)
+		r.settings(e)
 	}
 	if l.UUID == "" || !slices.Contains(chainTypes, l.Type) {
 		return nil
@@ -151,6 +163,16 @@ func (r *reader) line(line []byte) error {
 	r.byUUID[l.UUID] = len(r.nodes)
 	r.nodes = append(r.nodes, n)
 	return nil
+}
+
+// settings notes what an entry tells of the session's settings.
+func (r *reader) settings(e loop.Entry) {
+	switch {
+	case e.Kind == loop.KindOpen:
+		r.t.Model, r.t.Mode = cmp.Or(e.Open.Model, r.t.Model), cmp.Or(e.Open.Mode, r.t.Mode)
+	case e.Kind == loop.KindAssistant && !e.Assistant.Notice:
+		r.answer = cmp.Or(e.Assistant.Message.Model, r.answer)
+	}
 }
 
 // chainTypes are the types of lines that may be a parent (K-308).

@@ -1,0 +1,56 @@
+package turnwright
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// gitDir returns the git directory of the repository that dir is in; "" when it
+// is in none. Git itself is not started.
+func gitDir(dir string) string {
+	for {
+		at := filepath.Join(dir, ".git")
+		info, err := os.Stat(at)
+		if err == nil && info.IsDir() {
+			return at
+		}
+		if err == nil { // of a worktree or a submodule: the file says where it is
+			text, _ := os.ReadFile(at)
+			to, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir:")
+			if to = strings.TrimSpace(to); !ok || to == "" {
+				return ""
+			}
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(dir, to)
+			}
+			return to
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir || !errors.Is(err, fs.ErrNotExist) {
+			return ""
+		}
+		dir = parent
+	}
+}
+
+// gitBranch is the branch that is checked out in dir's repository, "HEAD" when
+// none is, as git names it; "" outside a repository (K-309).
+func gitBranch(dir string) string {
+	at := gitDir(dir)
+	if at == "" {
+		return ""
+	}
+	head, err := os.ReadFile(filepath.Join(at, "HEAD"))
+	text := strings.TrimSpace(string(head))
+	if err != nil || text == "" || !utf8.ValidString(text) {
+		return ""
+	}
+	if branch, ok := strings.CutPrefix(text, "ref: refs/heads/"); ok {
+		return branch
+	}
+	return "HEAD"
+}
