@@ -61,7 +61,7 @@ func TestTitle(t *testing.T) {
 // Title, tag and last prompt stay within reach of a listing, also those that
 // somebody else gave meanwhile, behind long turns and one very long line.
 func TestMetadataStaysInReach(t *testing.T) {
-	conform.Covers(t, "K-344", "K-345", "K-306", "K-340", "K-343", "K-353", "K-390", "K-391", "K-303", "S-31")
+	conform.Covers(t, "K-344", "K-345", "K-306", "K-340", "K-343", "K-353", "K-390", "K-391", "K-303", "S-31", "K-320", "K-322")
 	long := strings.Repeat("word ", 40_000)
 	srv := agenttest.NewServer(t, agenttest.Forever(agenttest.Text(long)))
 	o := onDisk(t, srv)
@@ -86,6 +86,16 @@ func TestMetadataStaysInReach(t *testing.T) {
 	appendLine(t, path, `{"type":"tag","tag":"blue","sessionId":"`+s.ID()+`"}`)
 	if got := ask("two"); got.Title != "second title" || got.Tag != "blue" {
 		t.Errorf("%+v", got)
+	}
+	reach, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reach = reach[len(reach)-session.SummaryBytes:]
+	for _, line := range []string{`{"type":"custom-title","customTitle":"second title",`, `{"type":"tag","tag":"blue",`} {
+		if !bytes.Contains(reach, []byte("\n"+line+`"sessionId":"`+s.ID()+`"}`+"\n")) {
+			t.Errorf("within reach there is no line %s", line)
+		}
 	}
 	appendLine(t, path, `{"type":"tag","tag":"","sessionId":"`+s.ID()+`"}`)
 	ask("three")
