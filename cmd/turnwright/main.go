@@ -4,6 +4,8 @@
 //	turnwright --input-format stream-json --output-format stream-json --verbose
 //	                         serve a client process over stdin and stdout
 //	turnwright sessions      list the sessions of the directory
+//	turnwright completion SHELL
+//	                         the completion script for bash, zsh or fish
 //	turnwright demo          the reference scenario, without key and network
 //
 // See docs/contract/cli.md.
@@ -16,6 +18,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/spf13/cobra"
 	"github.com/turnwright/turnwright"
 )
 
@@ -34,6 +37,10 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 			return runDemo(args[1:], stdout, stderr)
 		case "sessions":
 			return runSessions(args[1:], stdout, stderr)
+		case "completion":
+			return runCompletion(args[1:], stdout, stderr)
+		case cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd:
+			return runComplete(args, stdout, stderr)
 		}
 	}
 	f, err := parse(args)

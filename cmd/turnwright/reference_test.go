@@ -40,6 +40,7 @@ func reference() string {
 
     turnwright [flags] -p PROMPT        run one prompt and print the answer
     turnwright sessions [--all] [--json]  list the sessions of the directory
+    turnwright completion SHELL         print the completion script for bash, zsh or fish
     turnwright demo [flags]             the reference scenario, without key and network
 
 The prompt is one argument, standard input, or both: then the prompt comes first and the piped text after a blank line. A list flag takes everything up to the next word that begins with "-", so the prompt stands before it or after ` + "`--`" + `.
@@ -72,6 +73,7 @@ The exit code is 0 when the last result is no error, 1 when it is one or the run
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, value, strings.ReplaceAll(f.Usage, "|", "\\|"))
 	})
+	b.WriteString("\n## Completion\n\n`turnwright completion` prints a script that completes flags, their values, and the sessions behind `--resume`:\n\n" + completionSetup)
 	b.WriteString("\n## Flags to come\n\nEach is an error today that names the letter of [roadmap.md](roadmap.md) which brings it.\n\n| letter | flags |\n|---|---|\n")
 	byLetter := map[string][]string{}
 	for name, letter := range laterFlags {

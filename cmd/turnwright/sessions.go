@@ -31,32 +31,41 @@ type listed struct {
 	CreatedAt    int64  `json:"createdAt,omitempty"` // ms since the Unix epoch
 }
 
+// sessionsOptions are the flags of the listing.
+type sessionsOptions struct{ json, all, help bool }
+
+func (o *sessionsOptions) set() *pflag.FlagSet {
+	fs := pflag.NewFlagSet("turnwright sessions", pflag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.BoolVar(&o.json, "json", false, "print a JSON array")
+	fs.BoolVar(&o.all, "all", false, "of all directories")
+	fs.BoolVarP(&o.help, "help", "h", false, "print this help")
+	return fs
+}
+
 // runSessions lists the sessions of the directory, or of all with --all.
 func runSessions(args []string, stdout, stderr io.Writer) int {
 	fail := func(err error) int {
 		fmt.Fprintf(stderr, "Error: %v\n", err)
 		return 1
 	}
-	fs := pflag.NewFlagSet("turnwright sessions", pflag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	asJSON := fs.Bool("json", false, "print a JSON array")
-	all := fs.Bool("all", false, "of all directories")
-	help := fs.BoolP("help", "h", false, "print this help")
+	var o sessionsOptions
+	fs := o.set()
 	if err := fs.Parse(args); err != nil {
 		return fail(err)
 	}
 	switch {
-	case *help:
+	case o.help:
 		fmt.Fprintf(stdout, "Usage: turnwright sessions [--all] [--json]\n\nLists the sessions of the working directory and of the other worktrees of its\nrepository, the last changed first.\n\nFlags:\n%s", fs.FlagUsages())
 		return 0
 	case fs.NArg() > 0:
 		return fail(fmt.Errorf("unexpected argument %q", fs.Arg(0)))
 	}
-	found, err := sessions(context.Background(), *all)
+	found, err := sessions(context.Background(), o.all)
 	if err != nil {
 		return fail(err)
 	}
-	if *asJSON {
+	if o.json {
 		raw, err := json.MarshalIndent(found, "", "  ")
 		if err != nil {
 			return fail(err)
@@ -74,7 +83,7 @@ func runSessions(args []string, stdout, stderr io.Writer) int {
 	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	for _, s := range found {
 		where := s.GitBranch
-		if *all {
+		if o.all {
 			where = s.CWD
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.SessionID, time.UnixMilli(s.LastModified).Format("2006-01-02 15:04"), oneLine(s.Summary, 60), where)

@@ -107,7 +107,7 @@ var modules = []struct{ path, users, reason string }{
 	{"github.com/rogpeppe/go-internal", "*", "its diff package: the patch that Write shows; the rest serves the tests"},
 	{"golang.org/x/image", "*", "scaling images down and decoding WebP (T-53)"},
 	{"pgregory.net/rapid", "session/storetest", "random histories in the suite that every store passes; never in a program"},
-	{"github.com/spf13/cobra", "cmd/...", "command line"},
-	{"github.com/spf13/pflag", "cmd/...", "used by cobra"},
+	{"github.com/spf13/cobra", "cmd/...", "completion scripts; they ask the program, so they know its flags"},
+	{"github.com/spf13/pflag", "cmd/...", "the flags of the command line"},
 	{"github.com/inconshreveable/mousetrap", "cmd/...", "used by cobra on Windows"},
 }
