@@ -81,6 +81,9 @@ type Options struct {
 	// message; without one a new session begins (O-58, S-51 to S-55). Resume
 	// wins over it.
 	Continue bool
+	// ContinueAdded lets Continue find sessions of other directories as well that
+	// this one was added to (AddDirs), as the command does (S-54).
+	ContinueAdded bool
 	// ForkSession makes a new session with the history of the one that Resume
 	// or Continue finds, and leaves that unchanged (O-60, S-56). Its id is
 	// SessionID, or a random one.

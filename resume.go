@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -55,7 +56,7 @@ func (o *Options) buildResume(ctx context.Context, cfg *engine.Config, store ses
 	var err error
 	if o.Resume != "" {
 		info, err = findResumed(ctx, finder, o.Resume, cfg.Dir)
-	} else if info, ok, err = newest(ctx, finder, cfg.Dir); err == nil && !ok {
+	} else if info, ok, err = newest(ctx, finder, cfg.Dir, o.ContinueAdded); err == nil && !ok {
 		return nil // nothing to continue: a new session (S-55)
 	}
 	if err != nil {
@@ -142,16 +143,32 @@ func titleOf(lines iter.Seq2[[]byte, error]) (title string, err error) {
 	return title, nil
 }
 
-// newest is the session of the directory with the latest message (S-51, S-52).
-func newest(ctx context.Context, finder session.Finder, dir string) (best session.Info, ok bool, err error) {
+// newest is the session of the directory with the latest message (S-51, S-52);
+// with added also one of another directory that this one was added to (S-54).
+func newest(ctx context.Context, finder session.Finder, dir string, added bool) (best session.Info, ok bool, err error) {
 	list, err := finder.List(ctx, dir)
 	if err != nil {
 		return best, false, err
+	}
+	own := map[string]bool{} // project and id: a file may grow between two listings
+	for _, info := range list {
+		own[info.Project+"/"+info.ID] = true
+	}
+	if added {
+		all, err := finder.List(ctx, "")
+		if err != nil {
+			return best, false, err
+		}
+		list = session.Newest(append(list, all...))
 	}
 	var last time.Time
 	for _, info := range list {
 		if ok && info.Modified.Before(last) {
 			break // the rest was changed before the best one's last message
+		}
+		ours := own[info.Project+"/"+info.ID]
+		if !ours && !mayAdd(ctx, finder, info) {
+			continue
 		}
 		t, err := journal.Read(finder.Read(ctx, info))
 		switch {
@@ -159,14 +176,23 @@ func newest(ctx context.Context, finder session.Finder, dir string) (best sessio
 			continue
 		case err != nil:
 			return best, false, err
-		case t.Last == "" || t.CWD != "" && !sameDir(t.CWD, dir): // S-14
+		case t.Last == "":
 			continue
 		}
-		if !ok || t.Time.After(last) {
+		here := ours && (t.CWD == "" || sameDir(t.CWD, dir)) || // S-14
+			added && slices.ContainsFunc(t.Dirs, func(written string) bool { return sameDir(written, dir) })
+		if here && (!ok || t.Time.After(last)) {
 			best, last, ok = info, t.Time, true
 		}
 	}
 	return best, ok, nil
+}
+
+// mayAdd reports whether a session may have added directories: the line stands
+// near its beginning or, like a title, near its end.
+func mayAdd(ctx context.Context, finder session.Finder, info session.Info) bool {
+	head, tail, err := finder.Ends(ctx, info, session.SummaryBytes)
+	return err == nil && (journal.TellsDirs(head) || journal.TellsDirs(tail))
 }
 
 // sameDir compares a directory as it was written with a resolved one.

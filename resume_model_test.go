@@ -250,3 +250,53 @@ func TestGitBranch(t *testing.T) {
 		t.Errorf("with an odd .git file: %q", got)
 	}
 }
+
+// testContinueAdded goes on with a session of another directory that this one
+// was added to, where that is wanted and nothing newer is here.
+func testContinueAdded(t *testing.T) {
+	srv := agenttest.NewServer(t, agenttest.Forever(agenttest.Text("hello")))
+	o := onDisk(t, srv)
+	there, here, link := o.CWD, t.TempDir(), filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(here, link); err != nil {
+		t.Skip("no links: ", err)
+	}
+	ask := func(dir string, set func(*turnwright.Options)) (id string) {
+		t.Helper()
+		o := o
+		o.CWD = dir
+		set(&o)
+		r := query(t, "hi", o)
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		return r.result.SessionID
+	}
+	goOn := func(o *turnwright.Options) { o.Continue, o.ContinueAdded = true, true }
+	plain := ask(there, func(*turnwright.Options) {})
+	if got := ask(here, goOn); got == plain {
+		t.Error("a session that added nothing is continued")
+	}
+	adds := ask(there, func(o *turnwright.Options) { o.AddDirs = []string{link} })
+	if got := ask(here, func(o *turnwright.Options) { o.Continue = true }); got == adds {
+		t.Error("it is continued without being asked for")
+	}
+	if raw, err := os.ReadFile(transcript(t, o, adds)); err != nil || strings.Count(string(raw), `"kind":"dirs"`) != 1 {
+		t.Errorf("%v, the added directories are told of other than once", err)
+	}
+	// Added by a later run, and then pushed out of reach of what is read.
+	later := ask(there, func(o *turnwright.Options) { o.Resume, o.AddDirs = plain, []string{here} })
+	if got := ask(here, goOn); got != later || got != plain {
+		t.Errorf("continued %s, want %s", got, plain)
+	}
+	long := agenttest.NewServer(t, agenttest.Forever(agenttest.Text(strings.Repeat("word ", 40_000))))
+	for range 2 {
+		ask(there, func(o *turnwright.Options) { o.Resume, o.Env = plain, with(o.Env, "ANTHROPIC_BASE_URL", long.URL()) })
+	}
+	if got := ask(here, goOn); got != plain {
+		t.Errorf("behind long turns %s is continued, want %s", got, plain)
+	}
+	mine := ask(here, func(*turnwright.Options) {})
+	if got := ask(here, goOn); got != mine {
+		t.Error("a newer one of the directory itself is passed over")
+	}
+}

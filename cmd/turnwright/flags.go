@@ -363,7 +363,7 @@ func (f *flags) options() (turnwright.Options, error) {
 			o.DebugFilter = *f.debug
 		}
 	}
-	o.Continue, o.ForkSession, o.Title = f.cont, f.fork, f.name
+	o.Continue, o.ContinueAdded, o.ForkSession, o.Title = f.cont, f.cont, f.fork, f.name
 	if f.resume != nil {
 		o.Resume = *f.resume
 	}

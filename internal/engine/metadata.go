@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -16,9 +17,10 @@ import (
 // last 64 KiB of a session and no more (K-340 to K-345).
 type metadata struct {
 	title, tag, prompt string
-	mode               string // permission mode, as a line says it (K-325)
-	since              int64  // bytes that were appended since all of them were written
-	named              bool   // the title of the options was written, or is not wanted
+	mode               string   // permission mode, as a line says it (K-325)
+	dirs               []string // working directories that were added, as lines say it
+	since              int64    // bytes that were appended since all of them were written
+	named              bool     // the title of the options was written, or is not wanted
 }
 
 const (
@@ -36,6 +38,10 @@ func (m *metadata) lines(w *journalWriter, e loop.Entry) (out [][]byte) {
 			m.title = w.cfg.Title
 			out = append(out, w.meta("custom-title", "customTitle", m.title))
 		}
+	}
+	if dirs := w.cfg.Dirs; !subset(dirs, m.dirs) {
+		m.dirs = append(slices.Clone(m.dirs), dirs...)
+		out = append(out, w.enc.DirsLine(dirs))
 	}
 	if e.Kind == loop.KindOpen && e.Open.Mode != "" && e.Open.Mode != m.mode {
 		m.mode = e.Open.Mode
@@ -68,7 +74,15 @@ func (m *metadata) again(ctx context.Context, w *journalWriter, size int64) (out
 			out = append(out, w.meta(l.typ, l.key, l.value))
 		}
 	}
+	if len(m.dirs) > 0 {
+		out = append(out, w.enc.DirsLine(m.dirs))
+	}
 	return out
+}
+
+// subset reports whether all of a is in b.
+func subset(a, b []string) bool {
+	return !slices.ContainsFunc(a, func(s string) bool { return !slices.Contains(b, s) })
 }
 
 // refresh takes over title and tag from the end of the session. A line that is
@@ -95,6 +109,7 @@ func (m *metadata) refresh(tail []byte) {
 // resumed takes over what the session's lines say.
 func (m *metadata) resumed(t *journal.Transcript) {
 	m.title, m.tag, m.prompt, m.mode, m.since = t.Title, t.Tag, t.LastPrompt, t.Mode, t.Behind
+	m.dirs = t.Dirs
 }
 
 // isPrompt reports a message that somebody sent.

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"time"
@@ -196,6 +197,24 @@ type ownLine struct {
 	UUIDs  []string       `json:"uuids,omitempty"`
 	Value  *text          `json:"value,omitempty"`
 }
+
+// The type of own lines, and the kind of the one that holds no machine's entry
+// but the working directories that were added.
+const (
+	ownType  = "turnwright"
+	dirsKind = "dirs"
+)
+
+// DirsLine is the line that tells of added working directories.
+func (w *Writer) DirsLine(dirs []string) []byte {
+	b := []byte(`{"type":"` + ownType + `","kind":"` + dirsKind + `","v":1`)
+	b = appendString(b, "sessionId", w.SessionID)
+	return append(appendField(b, "dirs", dirs), '}')
+}
+
+// TellsDirs reports whether a part of a session's text may hold such a line: it
+// need not be read otherwise.
+func TellsDirs(part []byte) bool { return bytes.Contains(part, []byte(`"kind":"`+dirsKind+`"`)) }
 
 // text is JSON kept as a JSON string.
 type text string

@@ -28,6 +28,7 @@ type Transcript struct {
 	Mode       string // permission mode: the last line that says it (K-325)
 	Behind     int64  // bytes behind the first of these lines that holds; all where there is none
 
+	Dirs []string  // working directories that were added, by any run of it (S-54)
 	CWD  string    // of the first chain line
 	Time time.Time // of the last chain line that has one
 }
@@ -45,18 +46,20 @@ type node struct {
 
 // linkLine is what every line is looked at for.
 type linkLine struct {
-	Type        string  `json:"type"`
-	UUID        string  `json:"uuid"`
-	Parent      *string `json:"parentUuid"`
-	Sidechain   bool    `json:"isSidechain"`
-	Team        string  `json:"teamName"`
-	Meta        bool    `json:"isMeta"`
-	CWD         string  `json:"cwd"`
-	Timestamp   string  `json:"timestamp"`
-	CustomTitle string  `json:"customTitle"`
-	Tag         string  `json:"tag"`
-	LastPrompt  string  `json:"lastPrompt"`
-	Mode        string  `json:"permissionMode"`
+	Type        string   `json:"type"`
+	Kind        string   `json:"kind"`
+	Dirs        []string `json:"dirs"`
+	UUID        string   `json:"uuid"`
+	Parent      *string  `json:"parentUuid"`
+	Sidechain   bool     `json:"isSidechain"`
+	Team        string   `json:"teamName"`
+	Meta        bool     `json:"isMeta"`
+	CWD         string   `json:"cwd"`
+	Timestamp   string   `json:"timestamp"`
+	CustomTitle string   `json:"customTitle"`
+	Tag         string   `json:"tag"`
+	LastPrompt  string   `json:"lastPrompt"`
+	Mode        string   `json:"permissionMode"`
 }
 
 // reader collects a transcript.
@@ -128,6 +131,11 @@ func (r *reader) line(line []byte) error {
 	case "permission-mode":
 		r.t.Mode = l.Mode
 		return nil
+	case ownType:
+		if l.Kind == dirsKind {
+			r.dirs(l.Dirs)
+			return nil
+		}
 	}
 	e, ok, err := Decode(line)
 	switch {
@@ -163,6 +171,15 @@ func (r *reader) line(line []byte) error {
 	r.byUUID[l.UUID] = len(r.nodes)
 	r.nodes = append(r.nodes, n)
 	return nil
+}
+
+// dirs notes added directories, each once.
+func (r *reader) dirs(more []string) {
+	for _, dir := range more {
+		if !slices.Contains(r.t.Dirs, dir) {
+			r.t.Dirs = append(r.t.Dirs, dir)
+		}
+	}
 }
 
 // settings notes what an entry tells of the session's settings.
