@@ -154,7 +154,7 @@ func TestPermissionModeLine(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	o.Resume, o.PermissionMode = s.ID(), turnwright.ModePlan
+	o.Resume, o.PermissionMode, o.Model = s.ID(), turnwright.ModePlan, "claude-haiku-4-5"
 	query(t, "more", o)
 	if got := modes(); got != line("default")+line("plan") {
 		t.Errorf("after a resume in the same mode: %s", got)
