@@ -1,0 +1,5 @@
+//go:build !unix
+
+package instructions
+
+const openNonblock = 0
