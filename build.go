@@ -92,6 +92,7 @@ func (o *Options) build() (cfg engine.Config, err error) {
 		return cfg, err
 	}
 	cfg.Ledger = budget.New(o.MaxBudgetUSD, budget.Observed)
+	o.buildInstructions(&cfg, getenv)
 	return cfg, nil
 }
 

@@ -110,6 +110,13 @@ type Options struct {
 	// their files may be read without asking like those in CWD. Each must exist
 	// (O-71, P-96, P-100).
 	AddDirs []string
+	// SettingSources are the sources of instruction files that are loaded: "user",
+	// "project", "local"; nil is all of them, an empty list none (O-73, O-2). The
+	// files of the machine's administrator are loaded all the same.
+	SettingSources []string
+	// MemoryFiles are the names of instruction files, the first one found in a
+	// directory wins; nil: CLAUDE.md (C-51).
+	MemoryFiles []string
 	// Env is merged over the inherited environment, for the variables that this
 	// package reads and for the commands that tools run (O-72).
 	Env map[string]string
@@ -122,7 +129,7 @@ type Options struct {
 	// the configuration home; DebugFile names another file and switches it on
 	// as well (O-85). It holds prompts, tool inputs and results. DebugFilter
 	// limits it to categories ("api,tool") or leaves some out ("!stream"): api,
-	// tool, stream, warning.
+	// tool, stream, instructions, warning.
 	Debug       bool
 	DebugFile   string
 	DebugFilter string
@@ -176,7 +183,6 @@ type Options struct {
 	SessionMirror            any                `later:"G"`     // O-67
 	SessionMirrorFlush       string             `later:"G"`     // O-68
 	LoadTimeout              time.Duration      `later:"G"`     // O-69
-	SettingSources           []string           `later:"D"`     // O-73
 	Settings                 string             `later:"D"`     // O-74
 	ManagedSettings          json.RawMessage    `later:"D"`     // O-75
 	MCPServers               map[string]any     `later:"F"`     // O-76

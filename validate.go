@@ -202,7 +202,7 @@ func (o *Options) checkSimple() error {
 	if o.MaxBufferSize < 0 {
 		return &OptionError{Option: "MaxBufferSize", Value: strconv.Itoa(o.MaxBufferSize), Reason: "must be 0 or more bytes"}
 	}
-	return nil
+	return o.checkInstructions()
 }
 
 // checkBetas refuses what no header may hold.

@@ -54,6 +54,7 @@ type flags struct {
 	noDynamic    bool
 	background   bool
 	ignored      bool // flags that ask for nothing that is missing here
+	sources      *string // nil: not given
 }
 
 func (f *flags) set() *pflag.FlagSet {
@@ -73,6 +74,7 @@ func (f *flags) set() *pflag.FlagSet {
 	fs.StringArrayVar(&f.tools, "tools", nil, "built-in tools to offer: names, \"default\" for all, \"\" for none")
 	fs.StringVar(&f.mode, "permission-mode", "", "default, acceptEdits, plan, dontAsk, bypassPermissions")
 	fs.StringArrayVar(&f.addDirs, "add-dir", nil, "further working directories")
+	fs.Var(given{&f.sources, "list"}, "setting-sources", "instruction files to load: of user, project, local; \"\" for none (default: all)")
 	fs.BoolVar(&f.skip, "dangerously-skip-permissions", false, "run every tool call without asking")
 	fs.BoolVar(&f.allowSkip, "allow-dangerously-skip-permissions", false, "let bypassPermissions be chosen later")
 	fs.Var(given{&f.promptTool, "string"}, "permission-prompt-tool", "stdio: ask the client of --input-format stream-json for approval")
@@ -298,6 +300,7 @@ var flagOf = map[string]string{
 	"SystemPrompt.File": "--system-prompt-file",
 	"Resume":            "--resume",
 	"DebugFile":         "--debug-file",
+	"SettingSources":    "--setting-sources",
 }
 
 // named turns the error of an option into one that names its flag (K-30).
@@ -338,7 +341,7 @@ func notHere(name string) error { return fmt.Errorf("--%s is not supported by th
 // laterFlags are flags of the contract whose feature is not built yet.
 var laterFlags = map[string]string{
 	"resume-session-at": "E", "resume-drops-turn": "E", "rewind-files": "E",
-	"settings": "D", "setting-sources": "D", "include-hook-events": "D",
+	"settings": "D", "include-hook-events": "D",
 	"mcp-config": "F", "strict-mcp-config": "F",
 	"session-mirror": "G", "fallback-model": "H", "effort": "H", "thinking": "H", "max-thinking-tokens": "H",
 	"thinking-display": "H", "json-schema": "H", "task-budget": "H", "autocompact": "H", "betas": "H",
@@ -364,6 +367,9 @@ func (f *flags) options() (turnwright.Options, error) {
 		}
 	}
 	o.Continue, o.ContinueAdded, o.ForkSession, o.Title = f.cont, f.cont, f.fork, f.name
+	if f.sources != nil { // given empty: none (K-91)
+		o.SettingSources = append([]string{}, rules([]string{*f.sources})...)
+	}
 	if f.resume != nil {
 		o.Resume = *f.resume
 	}

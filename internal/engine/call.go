@@ -206,6 +206,7 @@ func (s *Session) run(key string) func(context.Context) loop.Event {
 			return s.await(ctx, loop.Effect{Kind: loop.DoRun, ID: key}, t, spec, call)
 		})
 		s.noteKill(ctx, &f)
+		s.broughtAlong(ctx, t, c.Name, input, &f)
 		return f
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/turnwright/turnwright/internal/budget"
+	"github.com/turnwright/turnwright/internal/instructions"
 	"github.com/turnwright/turnwright/internal/loop"
 	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/model"
@@ -31,6 +32,8 @@ type Config struct {
 	Prelude   []message.Block // stands before the first user message, outside the chain
 	Betas     []string
 	Cache     CacheMode
+
+	Instructions *instructions.Set // nil: none
 
 	Tools *tool.Registry
 	Gate  *permission.Policy

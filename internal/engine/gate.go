@@ -133,7 +133,7 @@ func initTools(r *tool.Registry) []string {
 
 // assemble fills in what comes from the history.
 func (s *Session) assemble(r *model.Request) {
-	o := history.Options{Model: r.Model, System: s.cfg.System, Prelude: s.cfg.Prelude, Tools: len(r.Tools)}
+	o := history.Options{Model: r.Model, System: s.cfg.System, Prelude: s.prelude(s.base), Tools: len(r.Tools)}
 	switch s.cfg.Cache {
 	case Cache1h:
 		o.Cache = history.Cache1h

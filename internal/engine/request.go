@@ -32,12 +32,13 @@ func (s *Session) admit(id string) func(context.Context) loop.Event {
 	init := new(s.cfg.Init())
 	init.Tools = initTools(s.tools)
 	init.Model, init.PermissionMode = s.machine.Settings().Model, s.machine.Settings().Mode
-	return func(context.Context) loop.Event {
+	return func(ctx context.Context) loop.Event {
 		if in == nil || blank(in.Content) {
 			return loop.Local{ID: id, Init: init, Text: blankPrompt, Notices: []message.Message{
 				&message.Informational{Content: blankPrompt, Level: "warning"},
 			}}
 		}
+		s.prelude(ctx) // here, where reading files keeps nobody waiting
 		return loop.Admitted{ID: id, Init: init}
 	}
 }

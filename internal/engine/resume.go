@@ -41,6 +41,9 @@ func (s *Session) resume(r *Resume) {
 		}
 	}
 	s.state = tool.NewState(notes)
+	if s.cfg.Instructions != nil {
+		s.cfg.Instructions.Restore(seenInstructions(entries))
+	}
 	s.recovering = true
 }
 

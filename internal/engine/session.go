@@ -30,6 +30,8 @@ type Session struct {
 	state     *tool.State
 	beats     beats
 
+	instructed instructed
+
 	base   context.Context // parent of all work; ends when the session is closed
 	cancel context.CancelFunc
 
@@ -292,6 +294,7 @@ func (s *Session) stamp() loop.Stamp {
 
 func (s *Session) do(r loop.Ready) {
 	s.used = s.used || slices.ContainsFunc(r.Entries, isUse)
+	s.compacted(r.Entries)
 	if s.canWait(r) || !s.used {
 		s.held = append(s.held, r.Entries...)
 	} else if len(r.Entries) > 0 {

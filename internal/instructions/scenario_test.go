@@ -217,9 +217,9 @@ func (p *play) show(line string, r instructions.Result) {
 	}
 	body := r.Text
 	if body != "" {
-		var ok bool
-		body, ok = strings.CutPrefix(body, "<system-reminder>\n")
-		if body, ok = strings.CutSuffix(body, "</system-reminder>"); !ok {
+		begun, opened := strings.CutPrefix(body, "<system-reminder>\n")
+		inner, closed := strings.CutSuffix(begun, "</system-reminder>")
+		if body = inner; !opened || !closed {
 			p.t.Errorf("no frame around %q", r.Text)
 		}
 		_, body, _ = strings.Cut(body, "\n") // the introduction

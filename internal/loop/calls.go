@@ -10,17 +10,19 @@ import (
 const refusePrefix = "Not executed: "
 
 // putResult stores and shows the one result of a call. A call that has one
-// already gets no second.
-func (s *step) putResult(c Call, content message.Content, isError bool, structured []byte) {
+// already gets no second. What it brings along for the model is stored with it,
+// since nothing may stand between results, and is not shown.
+func (s *step) putResult(c Call, content message.Content, isError bool, structured []byte, context ...message.Block) {
 	if cur := s.call(c.Key); cur == nil || cur.Status == Done {
 		return
 	}
 	if content.IsZero() || len(content.Blocks()) == 0 {
 		content = message.TextContent("(no output)") // an empty result is refused by the API (B-109, B-155)
 	}
-	body := message.BlockContent(message.NewToolResult(c.ID, content, isError))
+	result := message.NewToolResult(c.ID, content, isError)
+	body, stored := message.BlockContent(result), message.BlockContent(append([]message.Block{result}, context...)...)
 	id := s.newID()
-	s.put(Entry{Kind: KindUser, UUID: id, User: &UserEntry{Content: body, ToolUseID: c.ID, Structured: structured}})
+	s.put(Entry{Kind: KindUser, UUID: id, User: &UserEntry{Content: stored, ToolUseID: c.ID, Structured: structured}})
 	s.emit(&message.User{
 		Message:       message.UserBody{Role: message.RoleUser, Content: body},
 		ToolUseResult: structured, Header: message.Header{UUID: id},
@@ -102,7 +104,7 @@ func (s *step) finished(e Finished) {
 	if c.Internal && !e.Valid {
 		structured = nil
 	}
-	s.putResult(*c, e.Content, e.IsError, structured)
+	s.putResult(*c, e.Content, e.IsError, structured, e.Context...)
 	if e.Spend != nil {
 		s.setTurn(func(t *Turn) { t.Spend = maxSpend(t.Spend, *e.Spend) })
 	}

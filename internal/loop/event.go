@@ -137,10 +137,12 @@ type (
 		Notices []message.Message // emitted before the result
 		Halt    *Ending           // end the user turn after this
 	}
-	// Finished is the outcome of a run call.
+	// Finished is the outcome of a run call. Context are texts that no person
+	// wrote; the model gets them after the results of the response's calls.
 	Finished struct {
 		Key        string
 		Content    message.Content
+		Context    []message.Block
 		IsError    bool
 		Structured []byte // tool_use_result, nil: none
 		State      []StateNote

@@ -231,6 +231,7 @@ func (d *drunk) outcome(e loop.Effect) loop.Event {
 		if d.one(3) {
 			f.State = []loop.StateNote{{Key: "k", Value: []byte(`1`)}}
 			f.Spend = new(d.spend())
+			f.Context = textBlocks("context")
 		}
 		return f
 	case loop.DoBatch:

@@ -24,7 +24,7 @@ import (
 //	    call ID NAME [concurrent] [repeatable] [spawns] [internal] [unknown] [malformed] [cut]
 //	fail STATUS CATEGORY "text" [terminal=…] [$…] | toolong "text" | nobudget $… | cancelled
 //	allow ID [input=JSON] [halt=REASON] | deny ID "reason" [halt=REASON]
-//	finish ID "text" [error] [valid=JSON] [$…] [halt=REASON]
+//	finish ID "text" [error] [context="…"] [valid=JSON] [$…] [halt=REASON]
 //	batched [context="…"] [halt=REASON] | stopped [block="…"] [halt=REASON]
 //	compacted "summary" [keep=N] [tokens=N] [$…] | compactfailed ["cause"]
 //	interrupt [cancel_queue] | spent $… | configure [model=…] [mode=…] | abort "text"
@@ -273,7 +273,7 @@ func (p *player) callEvent(l line, key string) (loop.Event, error) {
 			Notices: []message.Message{&message.PermissionDenied{ToolUseID: l.arg(0)}},
 		}, nil
 	}
-	f := loop.Finished{Key: key, Content: message.TextContent(l.arg(1)), IsError: l.has("error"), Halt: l.halt()}
+	f := loop.Finished{Key: key, Content: message.TextContent(l.arg(1)), IsError: l.has("error"), Halt: l.halt(), Context: textBlocks(l.opts["context"])}
 	if v, ok := l.opts["valid"]; ok {
 		f.Valid, f.Structured = true, []byte(strings.ReplaceAll(v, "'", `"`))
 		if !json.Valid(f.Structured) {
