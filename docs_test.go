@@ -18,6 +18,7 @@ import (
 	"github.com/turnwright/turnwright/agenttest"
 	"github.com/turnwright/turnwright/internal/conform"
 	"github.com/turnwright/turnwright/message"
+	"golang.org/x/tools/txtar"
 )
 
 // page is one page of the documentation.
@@ -84,6 +85,8 @@ func TestDocumentedCommands(t *testing.T) {
 		`turnwright -p "Write the missing tests for ./auth" --allowedTools "Write,Edit,Bash(go test *)" --max-turns 30 --max-budget-usd 1`: runsCommand,
 		`turnwright -p "And run all of them again" --continue --allowedTools "Bash(go test *)"`:                                            goesOn,
 		"turnwright sessions": goesOn,
+		`turnwright -p "What does this repository do?" --setting-sources user`:                                                                          choosesSources,
+		`turnwright -p "What does this repository do?" --setting-sources ""`:                                                                            choosesSources,
 		`echo '{"type":"user","message":{"role":"user","content":"hi"}}' | turnwright --input-format stream-json --output-format stream-json --verbose`: runsStream,
 	}
 	seen := map[string]bool{}
@@ -201,8 +204,8 @@ func runsStream(t *testing.T, command string) {
 }
 
 // built builds the command and returns how to run it in a shell, with a home of
-// its own.
-func built(t *testing.T, srv *agenttest.Server) (run func(command string) string) {
+// its own, in which the user has these instructions.
+func built(t *testing.T, srv *agenttest.Server, instructions ...string) (run func(command string) string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a Unix shell")
@@ -214,6 +217,9 @@ func built(t *testing.T, srv *agenttest.Server) (run func(command string) string
 	env := append(os.Environ(), "PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	for k, v := range base(t, srv).Env {
 		env = append(env, k+"="+v)
+		if k == "CLAUDE_CONFIG_DIR" && len(instructions) > 0 {
+			put(t, v, "CLAUDE.md", strings.Join(instructions, "\n"))
+		}
 	}
 	return func(command string) string {
 		t.Helper()
@@ -239,6 +245,53 @@ func goesOn(t *testing.T, command string) {
 		}
 	} else if !strings.Contains(out, "  What is here?") || strings.Count(out, "\n") != 1 {
 		t.Errorf("got %q", out)
+	}
+}
+
+// choosesSources runs one that says which instruction files it wants.
+func choosesSources(t *testing.T, command string) {
+	srv := agenttest.NewServer(t, agenttest.Forever(agenttest.Text("It runs agents.")))
+	run := built(t, srv, "says the user")
+	if out := run(command); out != "It runs agents.\n" {
+		t.Errorf("got %q", out)
+	}
+	if told := strings.Contains(srv.Last().FirstUserText(), "says the user"); told != strings.HasSuffix(command, " user") {
+		t.Errorf("told %q", srv.Last().FirstUserText())
+	}
+}
+
+// TestDocumentedInstructions lays out the files of docs/memory.md and finds
+// what the page says that the model is told.
+func TestDocumentedInstructions(t *testing.T) {
+	text, err := os.ReadFile("docs/memory.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := page{"docs/memory.md", string(text)}
+	files, told := p.fenced("txtar"), p.fenced("told")
+	if len(files) != 1 || len(told) != 2 {
+		t.Fatalf("the page has %d blocks of files and %d of what is told", len(files), len(told))
+	}
+	srv := agenttest.NewServer(t, agenttest.Script(agenttest.Call("Read", `{"file_path":"parser/lex_test.go"}`), agenttest.Text("done")))
+	o := base(t, srv)
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range txtar.Parse([]byte(files[0].text)).Files {
+		put(t, root, f.Name, string(f.Data))
+	}
+	o.CWD, o.Env["CLAUDE_CONFIG_DIR"] = filepath.Join(root, "project"), filepath.Join(root, "home")
+	if out := query(t, "go", o); out.err != nil {
+		t.Fatal(out.err)
+	}
+	for i, r := range srv.Requests() {
+		got := strings.ReplaceAll(r.UserText(), root+string(filepath.Separator), "")
+		_, got, _ = strings.Cut(got, "\n\n")
+		got, _, _ = strings.Cut(got, "</system-reminder>")
+		if got != told[i].text {
+			t.Errorf("%s: the model is told\n%s", told[i].where, got)
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ type flags struct {
 	bare         bool
 	noDynamic    bool
 	background   bool
-	ignored      bool // flags that ask for nothing that is missing here
+	ignored      bool    // flags that ask for nothing that is missing here
 	sources      *string // nil: not given
 }
 
