@@ -9,6 +9,7 @@ import (
 
 	"github.com/turnwright/turnwright/internal/engine"
 	"github.com/turnwright/turnwright/internal/instructions"
+	"github.com/turnwright/turnwright/permission"
 	"github.com/turnwright/turnwright/session/file"
 )
 
@@ -41,7 +42,7 @@ func (o *Options) buildInstructions(cfg *engine.Config, getenv func(string) stri
 		User: o.loads("user"), Project: o.loads("project"), Local: o.loads("local"),
 		Names: o.MemoryFiles, AddDirs: cfg.Dirs,
 		FromAddDirs: truthy(getenv("CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD")),
-		Denied:      cfg.Gate.ReadDenied, Warn: cfg.Warn,
+		Denied:      keptSecret(cfg.Gate), Warn: cfg.Warn,
 	}
 	if st, err := file.New(file.Config{Getenv: getenv}); err == nil { // without a home there are no files of the user
 		c.Home = filepath.Clean(st.Dir())
@@ -50,6 +51,14 @@ func (o *Options) buildInstructions(cfg *engine.Config, getenv func(string) stri
 		c.Debug = func(line string) { debug("instructions", line) }
 	}
 	cfg.Instructions = instructions.New(c)
+}
+
+// keptSecret tells which files deny rules keep from the model. A rule that only
+// takes the tool Read away keeps nothing from it.
+func keptSecret(gate *permission.Policy) func(path string) bool {
+	paths := *gate
+	paths.Deny = slices.DeleteFunc(slices.Clone(gate.Deny), permission.Rule.Bare)
+	return paths.ReadDenied
 }
 
 // loads reports whether a setting source is loaded (C-9).

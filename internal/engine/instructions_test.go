@@ -32,14 +32,14 @@ func TestPreludeAfterCompaction(t *testing.T) {
 	write("the old text")
 	has("the old text")
 	write("the new text")
-	s.compacted([]loop.Entry{{Kind: loop.KindUser, User: &loop.UserEntry{}}})
+	s.do(loop.Ready{Entries: []loop.Entry{{Kind: loop.KindUser, User: &loop.UserEntry{}}}})
 	has("the old text")
-	s.compacted([]loop.Entry{{Kind: loop.KindSystem, System: &loop.SystemEntry{}}})
+	s.do(loop.Ready{Entries: []loop.Entry{{Kind: loop.KindSystem, System: &loop.SystemEntry{}}}})
 	has("the new text")
 	if err := os.Remove(filepath.Join(dir, "CLAUDE.md")); err != nil {
 		t.Fatal(err)
 	}
-	s.compacted([]loop.Entry{{Kind: loop.KindSystem, System: &loop.SystemEntry{}}})
+	s.do(loop.Ready{Entries: []loop.Entry{{Kind: loop.KindSystem, System: &loop.SystemEntry{}}}})
 	if blocks := s.prelude(t.Context()); len(blocks) != 0 {
 		t.Errorf("of no file comes %v", blocks)
 	}

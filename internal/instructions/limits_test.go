@@ -117,6 +117,30 @@ func TestManyFiles(t *testing.T) {
 	if r := p.load(); len(r.Files) != 1 {
 		t.Errorf("%d files: every mention was looked for", len(r.Files))
 	}
+	p = newPlace(t)
+	for i := range 10 {
+		p.write(fmt.Sprintf(".claude/rules/%d.md", i), strings.Repeat("@none ", 1000))
+	}
+	p.write(".claude/rules/last.md", "@../../last.md")
+	p.write("last.md", "NEVER")
+	if r := p.load(); len(r.Files) != 11 {
+		t.Errorf("%d files: the mentions of all files were looked for", len(r.Files))
+	}
+	p = newPlace(t)
+	for i := range 1005 {
+		p.write(fmt.Sprintf(".claude/rules/%04d.md", i), "---\npaths: a.go\n---\nx")
+	}
+	p.load()
+	p.warned("1000.md", "1000 files")
+	p = newPlace(t)
+	for i := range 1005 {
+		p.write(fmt.Sprintf(".claude/rules/%04d/r.md", i), "---\npaths: a.go\n---\nx")
+	}
+	p.write("CLAUDE.local.md", "the local file")
+	if r := p.load(); !strings.Contains(r.Text, "the local file") {
+		t.Error("many directories of rules push out other files")
+	}
+	p.warned("rules/0999", "1000 directories")
 }
 
 // TestUglyText makes valid text of what is none, with one kind of line end.
@@ -270,6 +294,27 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if r := s.Touch(t.Context(), file); len(r.Files) != 1 {
+		t.Errorf("what nobody has seen does not come again: %+v", r)
+	}
+	// Cancelled between two files: neither was seen.
+	p.write("one/CLAUDE.md", "one")
+	p.write("one/two/CLAUDE.md", "two")
+	file = filepath.Join(p.root, "one", "two", "f.go")
+	ctx, cancel = context.WithCancel(t.Context())
+	p.cfg.FS = faulty{Disk: instructions.Disk, read: func(name string, limit int) ([]byte, error) {
+		if strings.Contains(name, "two") {
+			cancel()
+		}
+		return instructions.Disk.Read(name, limit)
+	}}
+	s = instructions.New(p.cfg)
+	if _, err := s.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.Touch(ctx, file); len(r.Files) != 0 || r.Text != "" {
+		t.Errorf("%+v", r)
+	}
+	if r := s.Touch(t.Context(), file); len(r.Files) != 2 {
 		t.Errorf("what nobody has seen does not come again: %+v", r)
 	}
 }

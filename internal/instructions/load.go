@@ -32,8 +32,9 @@ type loader struct {
 	rulesToo bool // keep rules with paths
 
 	files []File
-	total int
-	full  bool // it was said that a bound is reached
+	count int  // files that were taken or kept for later
+	total int  // bytes of them
+	full  bool // there is no room for more, which was said
 	looks int  // files that were looked for because of a mention
 	rules []rule
 }
@@ -110,6 +111,9 @@ func (l *loader) isDir(dir string) bool {
 // file takes a file that is there, with all it imports. base is set for a rule:
 // where its globs start.
 func (l *loader) file(path string, kind Kind, base string) (there bool) {
+	if l.full {
+		return false
+	}
 	key, there := l.find(path, kind)
 	if key == "" {
 		return there
@@ -126,7 +130,7 @@ func (l *loader) file(path string, kind Kind, base string) (there bool) {
 	f.text, mentions = shown(text)
 	if len(f.Globs) == 0 {
 		l.take(f, mentions, 0)
-	} else if l.rulesToo {
+	} else if l.rulesToo && l.room(f) {
 		l.seen[key] = true
 		l.rules = append(l.rules, rule{file: f, mentions: mentions, base: base, patterns: compile(f.Globs)})
 	}
@@ -215,11 +219,7 @@ func (l *loader) take(f File, mentions []string, hops int) {
 	if l.ctx.Err() != nil || l.seen[f.key] || l.known != nil && l.known(f.key) {
 		return
 	}
-	if len(l.files) >= maxFiles || l.total+len(f.text) > maxTotal {
-		if !l.full {
-			l.full = true
-			l.set.cfg.Warn(fmt.Sprintf("Instruction files from %s on are left out: at most %d files and %d bytes are loaded.", f.Path, maxFiles, maxTotal))
-		}
+	if !l.room(f) {
 		return
 	}
 	l.seen[f.key] = true
@@ -228,7 +228,6 @@ func (l *loader) take(f File, mentions []string, hops int) {
 		f.Reason = l.reason
 	}
 	l.files = append(l.files, f)
-	l.total += len(f.text)
 	if hops == maxHops {
 		return
 	}
@@ -240,10 +239,23 @@ func (l *loader) take(f File, mentions []string, hops int) {
 	}
 }
 
+// room reports whether there is room for one more file, and takes it.
+func (l *loader) room(f File) bool {
+	if l.full {
+		return false
+	}
+	l.count++
+	l.total += len(f.text)
+	if l.full = l.count > maxFiles || l.total > maxTotal; l.full {
+		l.set.cfg.Warn(fmt.Sprintf("Instruction files from %s on are left out: at most %d files and %d bytes are loaded.", f.Path, maxFiles, maxTotal))
+	}
+	return !l.full
+}
+
 // include takes the file that a mention in from names, if there is one.
 func (l *loader) include(from File, mention string, hops int) {
 	path := l.mentioned(from, mention)
-	if path == "" {
+	if path == "" || l.full {
 		return
 	}
 	key, _ := l.find(path, from.Kind)
@@ -309,7 +321,7 @@ func (l *loader) mentioned(from File, mention string) string {
 // rulesIn takes the rules below dir, in the order of their paths (C-58). Links
 // are followed; each directory is entered once, so that cycles end (C-63).
 func (l *loader) rulesIn(dir, base string, kind Kind) {
-	entered := map[string]bool{}
+	entered, told := map[string]bool{}, false
 	var walk func(dir string)
 	walk = func(dir string) {
 		names, err := l.set.cfg.FS.Names(dir)
@@ -324,15 +336,15 @@ func (l *loader) rulesIn(dir, base string, kind Kind) {
 			return
 		}
 		if len(entered) == maxDirs {
-			if !l.full {
-				l.full = true
+			if !told {
+				told = true
 				l.set.cfg.Warn(fmt.Sprintf("Rules from %s on are left out: at most %d directories are entered.", dir, maxDirs))
 			}
 			return
 		}
 		entered[real] = true
 		for _, name := range names {
-			if l.ctx.Err() != nil {
+			if l.ctx.Err() != nil || l.full {
 				return
 			}
 			path := filepath.Join(dir, name)
