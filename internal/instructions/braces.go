@@ -6,7 +6,7 @@ import "strings"
 const (
 	maxPatterns     = 1000
 	maxPatternBytes = 4 << 20
-	maxDepth        = 32 // braces within braces; more is literal too
+	maxDepth        = maxPatterns // braces within braces: each adds a pattern, so deeper ones need not be parsed
 )
 
 // braces expands the braces in the globs of one rule file.
