@@ -1,6 +1,7 @@
 package turnwright
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/turnwright/turnwright/internal/builtin"
 	"github.com/turnwright/turnwright/internal/engine"
 	"github.com/turnwright/turnwright/internal/loop"
+	"github.com/turnwright/turnwright/internal/project/settings"
 	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/model"
 	"github.com/turnwright/turnwright/model/anthropic"
@@ -45,41 +47,47 @@ const modulePath = "github.com/turnwright/turnwright"
 
 // build turns options into the configuration of an engine session. Every
 // fault of an option is found here, before anything runs.
-func (o *Options) build() (cfg engine.Config, err error) {
+func (o *Options) build() (cfg engine.Config, set *live, err error) {
 	if err := o.notBuilt(); err != nil {
-		return cfg, err
+		return cfg, nil, err
 	}
 	if err := o.checkSimple(); err != nil {
-		return cfg, err
+		return cfg, nil, err
 	}
-	getenv, environ, err := o.environ()
+	launched, err := o.environ()
 	if err != nil {
-		return cfg, err
+		return cfg, nil, err
 	}
-	cfg.Getenv, cfg.Environ = getenv, environ
 	warn, wait := o.warn()
 	told := &warnings{tell: warn}
 	cfg.Warn, cfg.WaitWarn = told.warn, wait
 	if cfg.Dir, err = o.workingDir(); err != nil {
-		return cfg, err
+		return cfg, nil, err
 	}
+	if set, err = o.buildSettings(&cfg, launched); err != nil {
+		return cfg, nil, err
+	}
+	getenv := cfg.Getenv
 	if cfg.Loop, err = o.loopConfig(getenv); err != nil {
-		return cfg, err
+		return cfg, nil, err
 	}
 	if cfg.System, cfg.Prelude, err = o.systemBlocks(cfg.Dir, time.Now()); err != nil {
-		return cfg, err
+		return cfg, nil, err
 	}
-	if err = o.buildModel(&cfg, getenv); err != nil {
-		return cfg, err
+	if err = o.buildModel(&cfg, getenv, set.reader.Settings()); err != nil {
+		return cfg, nil, err
 	}
-	if err = o.buildTools(&cfg, getenv); err != nil {
-		return cfg, err
+	if err = o.buildTools(&cfg, getenv, set); err != nil {
+		return cfg, nil, err
 	}
 	if err = o.buildStore(&cfg, getenv); err != nil {
-		return cfg, err
+		return cfg, nil, err
 	}
-	if err = o.chooseModel(&cfg, getenv); err != nil {
-		return cfg, err
+	if r := cfg.Resume; r != nil && !set.modeNamed {
+		cfg.Mode = storedMode(r.Transcript.Entries)
+	}
+	if err = o.chooseModel(&cfg, getenv, set.reader.Settings()); err != nil {
+		return cfg, nil, err
 	}
 	cfg.Version, cfg.Title = Version(), displayTitle(o.Title)
 	dir := cfg.Dir
@@ -89,11 +97,13 @@ func (o *Options) build() (cfg engine.Config, err error) {
 	cfg.Sync = engine.SyncPolicy(o.Sync)
 	cfg.QueueBytes = o.QueueBytes
 	if err = o.buildDebug(&cfg, told, getenv); err != nil {
-		return cfg, err
+		return cfg, nil, err
 	}
+	set.debug = cfg.Debug
+	set.log(set.reader.Settings())
 	cfg.Ledger = budget.New(o.MaxBudgetUSD, budget.Observed)
-	o.buildInstructions(&cfg, getenv)
-	return cfg, nil
+	o.buildInstructions(&cfg, getenv, set)
+	return cfg, set, nil
 }
 
 // buildDebug opens the debug log, to which warnings go as well.
@@ -203,7 +213,7 @@ func envCount(getenv func(string) string, name string) (int, error) {
 	return n, nil
 }
 
-func (o *Options) buildModel(cfg *engine.Config, getenv func(string) string) (err error) {
+func (o *Options) buildModel(cfg *engine.Config, getenv func(string) string, set *settings.Settings) (err error) {
 	if err := checkBetas(o.Betas); err != nil {
 		return err
 	}
@@ -227,7 +237,7 @@ func (o *Options) buildModel(cfg *engine.Config, getenv func(string) string) (er
 	} else {
 		cfg.Betas = o.Betas
 	}
-	cfg.Init = o.initFacts(cfg, keySource)
+	cfg.Init = o.initFacts(cfg, keySource, set.Get("outputStyle").Text())
 	if cfg.MaxTokens, err = envCount(getenv, "CLAUDE_CODE_MAX_OUTPUT_TOKENS"); err != nil {
 		return err
 	}
@@ -243,23 +253,36 @@ func (o *Options) buildModel(cfg *engine.Config, getenv func(string) string) (er
 
 // chooseModel says which model is asked first: that of the options, of the
 // variable, of the session that goes on, or the default (L-113, S-40).
-func (o *Options) chooseModel(cfg *engine.Config, getenv func(string) string) (err error) {
+func (o *Options) chooseModel(cfg *engine.Config, getenv func(string) string, s *settings.Settings) (err error) {
+	named := s.Get("model")
 	name := o.Model
-	if name == "" {
-		name = getenv("ANTHROPIC_MODEL")
-	}
-	if name == "" && cfg.Resume != nil {
-		name = cfg.Resume.Transcript.Model
-		if info, ok := cfg.Catalog.Lookup(name); ok && info.Retired {
-			cfg.Warn(fmt.Sprintf("The session's model %q is retired: it goes on with the default.", name))
-			name = ""
+	switch {
+	case named != nil && named.Source == permission.SourceManaged:
+		if name != "" && name != named.Text() {
+			cfg.Warn(fmt.Sprintf("The model is %s by %s; Model %q is not used.", named.Text(), named.File, name))
 		}
+		name = named.Text()
+	case name == "":
+		name = cmp.Or(getenv("ANTHROPIC_MODEL"), o.resumedModel(cfg), named.Text())
 	}
 	if name == "" || name == "default" {
 		name = defaultModel
 	}
 	cfg.ModelName, err = o.resolveModel(cfg, name)
 	return err
+}
+
+// resumedModel is the model that a session goes on with (S-40); "": none.
+func (*Options) resumedModel(cfg *engine.Config) string {
+	if cfg.Resume == nil {
+		return ""
+	}
+	name := cfg.Resume.Transcript.Model
+	if info, ok := cfg.Catalog.Lookup(name); ok && info.Retired {
+		cfg.Warn(fmt.Sprintf("The session's model %q is retired: it goes on with the default.", name))
+		return ""
+	}
+	return name
 }
 
 // resolveModel resolves an alias. A model without a price is an error under a
@@ -343,11 +366,12 @@ func checkBash(getenv func(string) string) error {
 	return err
 }
 
-func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string) error {
-	mode, err := o.mode(getenv)
+func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string, set *live) error {
+	mode, named, err := o.startMode(set.reader.Settings(), set.launched, cfg.Warn)
 	if err != nil {
 		return err
 	}
+	set.modeNamed = named
 	if err := checkBash(getenv); err != nil {
 		return err
 	}
@@ -363,9 +387,39 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string) err
 		return &OptionError{Option: "CustomTools", Reason: err.Error(), Err: err}
 	}
 	base := permission.Config{
-		Mode: mode, Dirs: append([]string{cfg.Dir}, cfg.Dirs...), Home: homeDir(getenv),
+		Mode: mode, Dirs: append([]string{cfg.Dir}, cfg.Dirs...), Home: homeDir(set.launched),
 		BypassAvailable: o.AllowDangerouslySkipPermissions, Tools: cfg.Tools.Names(), Inputs: inputsOf(tools),
 	}
+	if err := o.checkRules(base); err != nil {
+		return err
+	}
+	base.Allow, base.Deny = o.AllowedTools, o.DisallowedTools
+	set.base = base
+	policy, warnings, err := set.makePolicy(set.reader.Settings())
+	if err != nil {
+		return &OptionError{Option: "AllowedTools, DisallowedTools or PermissionMode", Reason: err.Error(), Err: err}
+	}
+	for _, w := range warnings {
+		cfg.Warn(w)
+	}
+	set.policy = policy
+	cfg.Rules, cfg.Mode = set.rules, policy.Mode
+	if ask := o.CanUseTool; ask != nil {
+		cfg.Ask = func(ctx context.Context, r engine.AskRequest) (engine.AskAnswer, error) {
+			r.Suggestions = set.offered(r.Suggestions)
+			a, err := ask(ctx, PermissionRequest(r))
+			return engine.AskAnswer(a), err
+		}
+	}
+	if o.CanUseTool != nil && shadowed(policy) {
+		cfg.Warn("CLAUDE_SDK_CAN_USE_TOOL_SHADOWED: CanUseTool is set, but the permission mode or an allowed tool without specifier approves calls before it is asked.")
+	}
+	return nil
+}
+
+// checkRules finds the rules of options that cannot be used, one by one, so that
+// the error names the option and the rule.
+func (o *Options) checkRules(base permission.Config) error {
 	for _, text := range o.AllowedTools {
 		c := base
 		c.Allow = []string{text}
@@ -379,24 +433,6 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string) err
 		if err := checkRule("DisallowedTools", text, c); err != nil {
 			return err
 		}
-	}
-	base.Allow, base.Deny = o.AllowedTools, o.DisallowedTools
-	policy, warnings, err := permission.NewPolicy(base)
-	if err != nil {
-		return &OptionError{Option: "AllowedTools, DisallowedTools or PermissionMode", Reason: err.Error(), Err: err}
-	}
-	for _, w := range warnings {
-		cfg.Warn(w)
-	}
-	cfg.Gate, cfg.Mode = policy, policy.Mode
-	if ask := o.CanUseTool; ask != nil {
-		cfg.Ask = func(ctx context.Context, r engine.AskRequest) (engine.AskAnswer, error) {
-			a, err := ask(ctx, PermissionRequest(r))
-			return engine.AskAnswer(a), err
-		}
-	}
-	if o.CanUseTool != nil && shadowed(policy) {
-		cfg.Warn("CLAUDE_SDK_CAN_USE_TOOL_SHADOWED: CanUseTool is set, but the permission mode or an allowed tool without specifier approves calls before it is asked.")
 	}
 	return nil
 }
@@ -456,9 +492,11 @@ func checkRule(option, text string, c permission.Config) error {
 }
 
 // shadowed reports whether the callback will not see calls that its author may
-// expect it to see (O-57, P-130).
+// expect it to see (O-57). Rules of settings do not count (P-130).
 func shadowed(p *permission.Policy) bool {
-	return p.Mode == permission.ModeBypass || slices.ContainsFunc(p.Allow, permission.Rule.Bare)
+	return p.Mode == permission.ModeBypass || slices.ContainsFunc(p.Allow, func(r permission.Rule) bool {
+		return r.Source == permission.SourceOption && r.Bare()
+	})
 }
 
 func (o *Options) buildStore(cfg *engine.Config, getenv func(string) string) error {
@@ -498,10 +536,13 @@ func (o *Options) freeID(cfg *engine.Config) error {
 }
 
 // initFacts are the parts of the init message that stay the same (M-16).
-func (o *Options) initFacts(cfg *engine.Config, keySource string) func() message.Init {
+func (o *Options) initFacts(cfg *engine.Config, keySource, style string) func() message.Init {
+	if style == "" {
+		style = "default"
+	}
 	return func() message.Init {
 		return message.Init{
-			APIKeySource: keySource, Version: CompatVersion, CWD: cfg.Dir, OutputStyle: "default",
+			APIKeySource: keySource, Version: CompatVersion, CWD: cfg.Dir, OutputStyle: style,
 			Betas: o.Betas, Capabilities: []string{"interrupt_receipt_v1", "interrupt_cancel_queued_v1"},
 		}
 	}

@@ -110,18 +110,27 @@ type Options struct {
 	// their files may be read without asking like those in CWD. Each must exist
 	// (O-71, P-96, P-100).
 	AddDirs []string
-	// SettingSources are the sources of instruction files that are loaded: "user",
-	// "project", "local"; nil is all of them, an empty list none (O-73, O-2). The
-	// files of the machine's administrator are loaded all the same.
-	SettingSources []string
 	// MemoryFiles are the names of instruction files, the first one found in a
 	// directory wins; nil: CLAUDE.md (C-51).
 	MemoryFiles []string
-	// Env is merged over the inherited environment, for the variables that this
-	// package reads and for the commands that tools run (O-72).
+	// Env is merged over the inherited environment and what settings say of it,
+	// for the variables that this package reads and for the commands that tools
+	// run (O-72). Managed settings stand above it.
 	Env map[string]string
 	// ReplaceEnv makes Env the whole environment (O-72).
 	ReplaceEnv bool
+	// SettingSources are the settings and instruction files that are read:
+	// SourceUser, SourceProject, SourceLocal. Nil is all three, an empty list none;
+	// those of the machine's administrator are read in any case (O-73, C-9, C-10).
+	SettingSources []string
+	// Settings are settings above those files and below managed ones: JSON when
+	// it begins with "{", else the path of a file of at most 2 MiB, relative to
+	// CWD or absolute (O-74).
+	Settings string
+	// ManagedSettings are settings that count as policy, above all options. Where
+	// an administrator has put managed settings there, they count only if those
+	// say "parentSettingsBehavior":"merge", and only to forbid (O-75, C-23).
+	ManagedSettings json.RawMessage
 	// Stderr gets diagnostic lines (O-84); nil: they are dropped.
 	Stderr func(line string)
 
@@ -129,7 +138,7 @@ type Options struct {
 	// the configuration home; DebugFile names another file and switches it on
 	// as well (O-85). It holds prompts, tool inputs and results. DebugFilter
 	// limits it to categories ("api,tool") or leaves some out ("!stream"): api,
-	// tool, stream, instructions, warning.
+	// tool, stream, instructions, settings, warning.
 	Debug       bool
 	DebugFile   string
 	DebugFilter string
@@ -183,8 +192,6 @@ type Options struct {
 	SessionMirror            any                `later:"G"`     // O-67
 	SessionMirrorFlush       string             `later:"G"`     // O-68
 	LoadTimeout              time.Duration      `later:"G"`     // O-69
-	Settings                 string             `later:"D"`     // O-74
-	ManagedSettings          json.RawMessage    `later:"D"`     // O-75
 	MCPServers               map[string]any     `later:"F"`     // O-76
 	StrictMCPConfig          bool               `later:"F"`     // O-77
 	Agents                   map[string]any     `later:"I"`     // O-78

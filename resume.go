@@ -16,6 +16,8 @@ import (
 
 	"github.com/turnwright/turnwright/internal/engine"
 	"github.com/turnwright/turnwright/internal/journal"
+	"github.com/turnwright/turnwright/internal/loop"
+	"github.com/turnwright/turnwright/permission"
 	"github.com/turnwright/turnwright/session"
 )
 
@@ -91,6 +93,23 @@ func (o *Options) buildResume(ctx context.Context, cfg *engine.Config, store ses
 	}
 	cfg.Resume = r
 	return nil
+}
+
+// storedMode is the permission mode that a session keeps when it goes on and
+// nothing names another: the last one, except plan and bypassPermissions (P-6).
+func storedMode(entries []loop.Entry) permission.Mode {
+	for _, e := range slices.Backward(entries) {
+		if e.Kind != loop.KindOpen {
+			continue
+		}
+		switch m, err := permission.ParseMode(e.Open.Mode); {
+		case err != nil, m == permission.ModePlan, m == permission.ModeBypass, m == permission.ModeAuto:
+			return permission.ModeDefault
+		default:
+			return m
+		}
+	}
+	return permission.ModeDefault
 }
 
 // findResumed finds a session by id or by title.

@@ -20,6 +20,7 @@ import (
 type Session struct {
 	opts Options
 	cfg  engine.Config
+	set  *live
 	eng  *engine.Session
 
 	reading sync.Mutex // held by the one reader
@@ -37,12 +38,12 @@ func NewSession(ctx context.Context, o Options) (*Session, error) {
 	}
 	o.AllowedTools, o.DisallowedTools = slices.Clone(o.AllowedTools), slices.Clone(o.DisallowedTools)
 	o.AddDirs = slices.Clone(o.AddDirs)
-	cfg, err := o.build()
+	cfg, set, err := o.build()
 	if err != nil {
 		return nil, err
 	}
 	eng := engine.New(ctx, cfg)
-	return &Session{opts: o, cfg: cfg, eng: eng, pending: eng.Queued()}, nil
+	return &Session{opts: o, cfg: cfg, set: set, eng: eng, pending: eng.Queued()}, nil
 }
 
 // ID returns the session's id (S-3).
@@ -291,10 +292,13 @@ func (s *Session) SetPermissionMode(ctx context.Context, mode PermissionMode) er
 		return &OptionError{Option: "PermissionMode", Value: strconv.Quote(string(mode)), Reason: err.Error()}
 	}
 	if m == permission.ModeAuto {
-		return &OptionError{Option: "PermissionMode", Value: strconv.Quote(string(mode)), Reason: "no classifier is available"}
+		return &OptionError{Option: "PermissionMode", Value: strconv.Quote(string(mode)), Reason: s.set.noAuto()}
 	}
-	if err := s.opts.bypass(m, s.cfg.Getenv); err != nil {
+	if err := s.opts.bypass(m, s.set.launched); err != nil {
 		return err
+	}
+	if by := s.set.reader.Settings().NoBypass(); m == permission.ModeBypass && by != "" { // P-24
+		return &OptionError{Option: "PermissionMode", Value: string(m), Reason: "is disabled by " + by + " (permissions.disableBypassPermissionsMode)"}
 	}
 	return s.eng.Configure("", string(m))
 }

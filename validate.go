@@ -109,35 +109,20 @@ func homeDir(getenv func(string) string) string {
 	return ""
 }
 
-// environment returns look-up and list of the session's environment (O-72).
-func (o *Options) environ() (getenv func(string) string, environ func() []string, err error) {
+// environ checks Options.Env and returns look-up in the environment that the
+// session is started with, without what settings add to it (O-72).
+func (o *Options) environ() (getenv func(string) string, err error) {
 	for k, v := range o.Env {
 		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(v, "\x00") {
-			return nil, nil, &OptionError{Option: "Env", Value: strconv.Quote(k), Reason: "is not a valid environment variable"}
+			return nil, &OptionError{Option: "Env", Value: strconv.Quote(k), Reason: "is not a valid environment variable"}
 		}
 	}
-	getenv = func(k string) string {
+	return func(k string) string {
 		if v, ok := o.Env[k]; ok || o.ReplaceEnv {
 			return v
 		}
 		return os.Getenv(k)
-	}
-	environ = func() []string {
-		var env []string
-		if !o.ReplaceEnv {
-			for _, kv := range os.Environ() {
-				k, _, _ := strings.Cut(kv, "=")
-				if _, over := o.Env[k]; !over {
-					env = append(env, kv)
-				}
-			}
-		}
-		for k, v := range o.Env {
-			env = append(env, k+"="+v)
-		}
-		return env
-	}
-	return getenv, environ, nil
+	}, nil
 }
 
 // mode checks the permission mode (P-1, P-4, P-20, P-21).

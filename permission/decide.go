@@ -122,13 +122,13 @@ func (p *Policy) byRules(name string, r Request, cmd *command) (d Decision, deci
 			switch p.covers(rule, name, r, cmd) {
 			case yes:
 				if list.deny {
-					d = denied(r.Tool, ReasonRule, fmt.Sprintf("deny rule %q", rule), true)
+					d = denied(r.Tool, ReasonRule, "deny "+rule.named(), true)
 					if text := unreadable(rule, name); text != "" {
 						d.Message = text
 					}
 					return d, true
 				}
-				return p.ask(r.Tool, ReasonRule, fmt.Sprintf("ask rule %q", rule)), true
+				return p.ask(r.Tool, ReasonRule, "ask "+rule.named()), true
 			case maybe:
 				if unsure == nil {
 					unsure = &list.rules[i]
@@ -143,7 +143,7 @@ func (p *Policy) byRules(name string, r Request, cmd *command) (d Decision, deci
 	if cmd != nil && cmd.err != nil {
 		why = cmd.err.Error()
 	}
-	return p.ask(r.Tool, ReasonRule, fmt.Sprintf("rule %q cannot be ruled out: %s", *unsure, why)), true
+	return p.ask(r.Tool, ReasonRule, unsure.named()+" cannot be ruled out: "+why), true
 }
 
 // unreadable is the text for an edit of a file that a Read deny rule covers
@@ -245,7 +245,7 @@ func (p *Policy) decideCall(name string, r Request) Decision {
 		if protected { // P-108
 			return p.ask(r.Tool, ReasonOther, "writes to a protected path, which no allow rule approves")
 		}
-		return Decision{Behavior: Allow, ReasonType: ReasonRule, Reason: fmt.Sprintf("allow rule %q", rule)}
+		return Decision{Behavior: Allow, ReasonType: ReasonRule, Reason: "allow " + rule.named()}
 	}
 	d := p.ask(r.Tool, ReasonMode, fmt.Sprintf("permission mode %q: nothing allows the call", p.Mode))
 	if d.Behavior == Ask {

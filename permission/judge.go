@@ -61,7 +61,7 @@ func (c *command) judge(tool string, only bool) verdict {
 		if !ok || only {
 			return refuse("it holds %s", strings.Join(c.script.Unsure, "; "))
 		}
-		return verdict{ok: true, typ: ReasonRule, why: fmt.Sprintf("allow rule %q", rule)}
+		return verdict{ok: true, typ: ReasonRule, why: "allow " + rule.named()}
 	}
 	if len(c.script.Parts) == 0 {
 		return verdict{ok: true, typ: ReasonOther, why: "the command does nothing"}
@@ -107,7 +107,7 @@ func (c *command) judgePart(tool string, i int, only bool) verdict {
 	if len(part.Redirects) > 0 && !byRule && !only {
 		words, read := shell.Stripped(part.Words)
 		if rule, ok := c.byRule(tool, part, words, read); ok {
-			byRule, v.typ, v.why = true, ReasonRule, fmt.Sprintf("allow rule %q", rule)
+			byRule, v.typ, v.why = true, ReasonRule, "allow "+rule.named()
 		}
 	}
 	for _, red := range part.Redirects {
@@ -184,7 +184,7 @@ func (c *command) judgeWords(tool string, part shell.Part, at *place, only bool)
 		return v
 	}
 	if rule, ok := c.byRule(tool, part, words, read && unsafe < 0); ok {
-		return verdict{ok: true, typ: ReasonRule, why: fmt.Sprintf("allow rule %q", rule)}
+		return verdict{ok: true, typ: ReasonRule, why: "allow " + rule.named()}
 	}
 	if len(c.script.Unsure) > 0 && len(part.Words) > 0 {
 		v.why += "; it holds " + strings.Join(c.script.Unsure, "; ")

@@ -40,6 +40,9 @@ type RuleSet struct {
 	Source           Source
 	Dir              string // what "/path" is relative to, absolute; "": the first of Config.Dirs (P-80)
 	Allow, Ask, Deny []string
+	// Where says in warnings where a rule stands, given its list ("allow", "ask",
+	// "deny") and its place in it; nil: Source is all that is known.
+	Where func(list string, i int) string
 }
 
 // Policy is the set of rules, the mode and the working directories that calls
@@ -150,24 +153,30 @@ func (p *Policy) add(set RuleSet, c Config) (warnings []string, errs []error) {
 	}
 	parse := func(kind string, texts []string, to *[]Rule) {
 		comp := compiler{kind: kind, anchors: anchors{cwd: p.start, home: p.home, source: source}, inputs: c.Inputs}
-		for _, text := range texts {
+		for i, text := range texts {
+			warn := func(line string) {
+				if set.Where != nil {
+					line = set.Where(kind, i) + ": " + line
+				}
+				warnings = append(warnings, line)
+			}
 			r, warning, err := p.rule(text, set.Source, &comp)
 			switch {
 			case err != nil && set.Source.file():
-				warnings = append(warnings, fmt.Sprintf("%s rule of %s is skipped: %v", kind, set.Source, err))
+				warn(fmt.Sprintf("%s rule of %s is skipped: %v", kind, set.Source, err))
 				continue
 			case err != nil:
 				errs = append(errs, fmt.Errorf("%s: %w", kind, err))
 				continue
 			}
 			if warning != "" {
-				warnings = append(warnings, warning)
+				warn(warning)
 			}
 			if r == nil {
 				continue
 			}
 			if kind != "allow" && c.Tools != nil && !strings.ContainsAny(r.Tool, "_*") && !slices.Contains(c.Tools, r.Tool) && !governs(r.Tool, c.Tools) {
-				warnings = append(warnings, fmt.Sprintf("%s rule %q names no known tool", kind, text))
+				warn(fmt.Sprintf("%s rule %q names no known tool", kind, text))
 			}
 			*to = append(*to, *r)
 		}

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/turnwright/turnwright/internal/names"
 )
 
 // protectedDirs and protectedFiles are names below which, or at which, a write
@@ -39,16 +41,21 @@ func Protected(path string) bool {
 		// Windows drops dots and blanks at the end of a name.
 		parts[i] = strings.ToLower(strings.TrimRight(part, ". "))
 	}
+	own := strings.ToLower(names.Dir)
 	for i, part := range parts {
 		next := ""
 		if i+1 < len(parts) {
 			next = parts[i+1]
 		}
 		switch {
-		case part == ".claude" && next == "worktrees":
-		case slices.Contains(protectedDirs, part), part == ".config" && next == "git":
+		case (part == ".claude" || part == own) && next == "worktrees":
+		case slices.Contains(protectedDirs, part), part == own, part == ".config" && next == "git":
 			return true
 		}
 	}
-	return len(parts) > 0 && slices.Contains(protectedFiles, parts[len(parts)-1])
+	if len(parts) == 0 {
+		return false
+	}
+	last := parts[len(parts)-1]
+	return last == own+".json" || slices.Contains(protectedFiles, last)
 }

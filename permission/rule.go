@@ -18,6 +18,7 @@ const (
 	SourceUser    Source = "userSettings"    // the user's settings file
 	SourceProject Source = "projectSettings" // the project's
 	SourceLocal   Source = "localSettings"   // the project's, for this machine
+	SourceFlag    Source = "flagSettings"    // the option Settings, --settings
 	SourceManaged Source = "policySettings"  // the organization's
 )
 
@@ -49,6 +50,15 @@ func (r Rule) String() string {
 		return r.Tool
 	}
 	return r.Tool + "(" + escaper.Replace(r.Specifier) + ")"
+}
+
+// named is the rule in the reason of a decision, with its source where that is
+// a settings file.
+func (r Rule) named() string {
+	if r.Source.file() {
+		return fmt.Sprintf("rule %q of %s", r, r.Source)
+	}
+	return fmt.Sprintf("rule %q", r)
 }
 
 // ErrScopedRule is wrapped by the error for a rule that is well formed but

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -39,6 +40,7 @@ type flags struct {
 	allowSkip    bool
 	system       string
 	systemSet    bool
+	settingsSet  bool
 	systemFile   string
 	appendSystem string
 	appendFile   string
@@ -53,7 +55,8 @@ type flags struct {
 	bare         bool
 	noDynamic    bool
 	background   bool
-	ignored      bool    // flags that ask for nothing that is missing here
+	ignored      bool // flags that ask for nothing that is missing here
+	settings     string
 	sources      *string // nil: not given
 }
 
@@ -74,7 +77,6 @@ func (f *flags) set() *pflag.FlagSet {
 	fs.StringArrayVar(&f.tools, "tools", nil, "built-in tools to offer: names, \"default\" for all, \"\" for none")
 	fs.StringVar(&f.mode, "permission-mode", "", "default, acceptEdits, plan, dontAsk, bypassPermissions")
 	fs.StringArrayVar(&f.addDirs, "add-dir", nil, "further working directories")
-	fs.Var(given{&f.sources, "list"}, "setting-sources", "instruction files to load: of user, project, local; \"\" for none (default: all)")
 	fs.BoolVar(&f.skip, "dangerously-skip-permissions", false, "run every tool call without asking")
 	fs.BoolVar(&f.allowSkip, "allow-dangerously-skip-permissions", false, "let bypassPermissions be chosen later")
 	fs.Var(given{&f.promptTool, "string"}, "permission-prompt-tool", "stdio: ask the client of --input-format stream-json for approval")
@@ -90,6 +92,8 @@ func (f *flags) set() *pflag.FlagSet {
 	fs.StringVarP(&f.name, "name", "n", "", "title of the session, by which it can be resumed")
 	fs.BoolVar(&f.fork, "fork-session", false, "with --resume or --continue: a new session with a copy of the history")
 	fs.BoolVar(&f.noPersist, "no-session-persistence", false, "keep nothing on disk")
+	fs.StringVar(&f.settings, "settings", "", "settings above those of files: JSON, or the path of a file")
+	fs.Var(given{&f.sources, "string"}, "setting-sources", "settings and instruction files to read, of user,project,local; \"\" for none (default: all)")
 	fs.BoolVar(&f.bare, "bare", false, "leave out everything that this machine would add; tools: Bash, Read, Edit, Write")
 	fs.Var(given{&f.debug, "string"}, "debug", "write a debug log; --debug=a,b or --debug=!a limits it to categories")
 	fs.Lookup("debug").NoOptDefVal = noFilter
@@ -181,7 +185,7 @@ func parse(args []string) (*flags, error) {
 		return nil, f.noBackground()
 	}
 	f.prompt = fs.Args()
-	f.toolsSet, f.systemSet = fs.Changed("tools"), fs.Changed("system-prompt")
+	f.toolsSet, f.systemSet, f.settingsSet = fs.Changed("tools"), fs.Changed("system-prompt"), fs.Changed("settings")
 	switch f.output {
 	case "text", "json":
 	case "stream-json":
@@ -299,8 +303,9 @@ var flagOf = map[string]string{
 	"AddDirs":           "--add-dir",
 	"SystemPrompt.File": "--system-prompt-file",
 	"Resume":            "--resume",
-	"DebugFile":         "--debug-file",
+	"Settings":          "--settings",
 	"SettingSources":    "--setting-sources",
+	"DebugFile":         "--debug-file",
 }
 
 // named turns the error of an option into one that names its flag (K-30).
@@ -341,8 +346,8 @@ func notHere(name string) error { return fmt.Errorf("--%s is not supported by th
 // laterFlags are flags of the contract whose feature is not built yet.
 var laterFlags = map[string]string{
 	"resume-session-at": "E", "resume-drops-turn": "E", "rewind-files": "E",
-	"settings": "D", "include-hook-events": "D",
-	"mcp-config": "F", "strict-mcp-config": "F",
+	"include-hook-events": "D",
+	"mcp-config":          "F", "strict-mcp-config": "F",
 	"session-mirror": "G", "fallback-model": "H", "effort": "H", "thinking": "H", "max-thinking-tokens": "H",
 	"thinking-display": "H", "json-schema": "H", "task-budget": "H", "autocompact": "H", "betas": "H",
 	"agents": "I", "agent": "I", "forward-subagent-text": "I",
@@ -360,6 +365,12 @@ func (f *flags) options() (turnwright.Options, error) {
 		AllowDangerouslySkipPermissions: f.skip || f.allowSkip || f.mode == string(turnwright.ModeBypassPermissions),
 	}
 	o.Bare, o.DebugFile = f.bare, f.debugFile
+	if o.Settings = f.settings; f.settingsSet && strings.TrimSpace(f.settings) == "" {
+		return o, errors.New("--settings: must be JSON or the path of a file, not empty")
+	}
+	if f.sources != nil {
+		o.SettingSources = sourceList(*f.sources)
+	}
 	if f.debug != nil {
 		o.Debug = true
 		if *f.debug != noFilter {
@@ -367,9 +378,6 @@ func (f *flags) options() (turnwright.Options, error) {
 		}
 	}
 	o.Continue, o.ContinueAdded, o.ForkSession, o.Title = f.cont, f.cont, f.fork, f.name
-	if f.sources != nil { // given empty: none (K-91)
-		o.SettingSources = append([]string{}, rules([]string{*f.sources})...)
-	}
 	if f.resume != nil {
 		o.Resume = *f.resume
 	}
@@ -415,7 +423,38 @@ func (f *flags) options() (turnwright.Options, error) {
 		p.Append += string(raw)
 	}
 	o.SystemPrompt = p
-	return o, nil
+	return o, f.allowBySettings(&o)
+}
+
+// allowBySettings makes the mode bypassPermissions available where settings
+// start in it: on the command line their word is enough (P-23, K-83).
+func (f *flags) allowBySettings(o *turnwright.Options) error {
+	if o.PermissionMode != "" || o.AllowDangerouslySkipPermissions {
+		return nil
+	}
+	set, err := turnwright.ResolveSettings(*o)
+	if err != nil {
+		return named(err)
+	}
+	var v struct {
+		Permissions struct{ DefaultMode turnwright.PermissionMode }
+	}
+	if err := json.Unmarshal(set.Merged, &v); err != nil {
+		return nil // the session tells
+	}
+	o.AllowDangerouslySkipPermissions = v.Permissions.DefaultMode == turnwright.ModeBypassPermissions
+	return nil
+}
+
+// sourceList splits the value of --setting-sources (K-91).
+func sourceList(value string) []string {
+	list := []string{}
+	for name := range strings.SplitSeq(value, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 // rules splits rule lists (K-24, K-25).

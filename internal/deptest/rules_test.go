@@ -11,14 +11,15 @@ type layer struct {
 // layers goes from the bottom up. The first line that fits a package counts.
 var layers = []layer{
 	{"internal/rawjson", nil, "bytes in, bytes out"},
+	{"internal/names", nil, "names of directories, for whoever looks for them"},
 	{"message", []string{"internal/rawjson"}, "the stream's types are what everybody shares, so they know nobody"},
-	{"permission", []string{"message", "internal/shell"}, "a decision is a pure function of rules, mode and accesses"},
+	{"permission", []string{"message", "internal/shell", "internal/names"}, "a decision is a pure function of rules, mode and accesses"},
 	{"tool", []string{"message", "permission"}, "a tool can be written against this package alone, without the engine"},
 	{"hook", []string{"message", "permission"}, "what hooks say is data; running them is the engine's job"},
 	{"model", []string{"message"}, "retries and errors are shared by all providers, so they know none"},
 	{"model/...", []string{"message", "model", "internal/rawjson"}, "a provider translates at its edge and knows no loop"},
 	{"session", []string{"message"}, "a store keeps lines and never looks inside them; the public interface shows no internal type"},
-	{"session/file", []string{"session", "internal/vfs"}, "all disk access of the file store goes through vfs, so that tests can make every write fail"},
+	{"session/file", []string{"session", "internal/vfs", "internal/names"}, "all disk access of the file store goes through vfs, so that tests can make every write fail"},
 	{"session/...", []string{"session"}, "stores and their suite know the interface only"},
 
 	{"internal/shell", nil, "reading a command is text in, parts out"},
@@ -33,6 +34,7 @@ var layers = []layer{
 	{"internal/instructions", nil, "files in, text out; what is done with the text is the engine's"},
 	{"internal/builtin", []string{"message", "permission", "tool", "internal/pdf", "internal/shell", "internal/search", "internal/proc"}, "built-in tools use only what any tool can use"},
 	{"internal/mcp", []string{"message", "permission", "tool"}, "MCP tools are tools like any other"},
+	{"internal/project/settings", []string{"permission", "internal/rawjson", "internal/names"}, "settings become values and rules; nothing is started and nothing written"},
 	{"internal/project", []string{"message", "permission", "hook", "tool"}, "what is read from disk becomes rules, hooks and texts, and starts nothing"},
 	{"internal/engine", []string{
 		"message", "model", "tool", "permission", "hook", "session",
@@ -42,7 +44,7 @@ var layers = []layer{
 	{"agenttest", []string{"message"}, "the scripted server judges requests by the API's rules; it must not share code, and faults, with the client that makes them"},
 	{".", []string{
 		"message", "model", "model/...", "tool", "permission", "hook", "session", "session/...",
-		"internal/engine", "internal/builtin", "internal/budget", "internal/loop", "internal/history", "internal/journal", "internal/project", "internal/mcp", "internal/instructions",
+		"internal/engine", "internal/builtin", "internal/budget", "internal/loop", "internal/history", "internal/journal", "internal/project", "internal/project/settings", "internal/names", "internal/mcp", "internal/instructions",
 	}, "the public API is thin and on top; only the command is above it"},
 	{"internal/wire", []string{"message"}, "frames only: what they mean is said through an interface, so that the protocol can be tested without an engine"},
 	{"internal/demo", []string{".", "agenttest", "message"}, "the demo takes the path that every user takes"},

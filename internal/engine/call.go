@@ -337,7 +337,7 @@ func (s *Session) env(mode permission.Mode) *tool.Env {
 		Dir: s.cfg.Dir, Dirs: s.cfg.Dirs, SessionID: s.cfg.Loop.SessionID, State: s.state, Tasks: s.tasks,
 		Getenv: s.cfg.Getenv, Environ: s.cfg.Environ,
 		PutBlob:    s.putBlob,
-		ReadDenied: s.cfg.Gate.ReadDenied,
+		ReadDenied: s.rules.Load().ReadDenied,
 		NeedsRead:  s.needsRead(mode),
 	}
 }

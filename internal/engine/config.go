@@ -36,8 +36,11 @@ type Config struct {
 	Instructions *instructions.Set // nil: none
 
 	Tools *tool.Registry
-	Gate  *permission.Policy
-	Dirs  []string // additional working directories, absolute (P-96)
+	// Rules are the permission rules now, and what there is to tell of how they
+	// changed since the last call. It is called at the start of each
+	// turn and before each decision, from any goroutine (C-19).
+	Rules func() (p *permission.Policy, news []string)
+	Dirs  []string // additional working directories of the start, absolute (P-96)
 	// RelaxedEdits needs a file to have been read before it is edited only
 	// where reading it would need approval, or Read is not offered (T-64).
 	RelaxedEdits bool

@@ -2,27 +2,48 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/turnwright/turnwright/internal/history"
 	"github.com/turnwright/turnwright/internal/loop"
+	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/model"
 	"github.com/turnwright/turnwright/permission"
 	"github.com/turnwright/turnwright/tool"
 )
 
-// policy is the gate in a mode that may have changed since the start (P-5).
-func (s *Session) policy(mode permission.Mode) (*permission.Policy, error) {
-	if mode == "" || mode == s.cfg.Gate.Mode {
-		return s.cfg.Gate, nil
+// refresh looks whether the permission rules have changed. What went wrong with a
+// change is told in the stream as well as on stderr (B-044).
+func (s *Session) refresh() {
+	p, news := s.cfg.Rules()
+	s.rules.Store(p)
+	for _, line := range news {
+		s.cfg.Warn(line)
+		s.emit(&message.Informational{Content: line, Level: "warning"})
 	}
-	return s.cfg.Gate.WithMode(mode)
+}
+
+// policy is the gate in a mode that may have changed since the start (P-5).
+// Where settings have forbidden bypassPermissions since, the mode that is left
+// to start in decides (P-24).
+func (s *Session) policy(mode permission.Mode) (*permission.Policy, error) {
+	p := s.rules.Load()
+	if mode == "" || mode == p.Mode {
+		return p, nil
+	}
+	as, err := p.WithMode(mode)
+	if errors.Is(err, permission.ErrBypassUnavailable) {
+		return p, nil
+	}
+	return as, err
 }
 
 // gate asks the rules and the mode about a call (P-27).
 func (s *Session) gate(t tool.Tool, spec tool.Spec, mode permission.Mode, input json.RawMessage) (permission.Decision, error) {
+	s.refresh()
 	policy, err := s.policy(mode)
 	if err != nil {
 		return permission.Decision{}, err
@@ -68,7 +89,7 @@ func (o *outputs) all() []string {
 // needsRead says which files must have been read before they are changed
 // (T-64). It is asked while calls run, so the mode is the one at their start.
 func (s *Session) needsRead(mode permission.Mode) func(string) bool {
-	if !s.cfg.RelaxedEdits || s.cfg.Gate.Removed("Read") {
+	if !s.cfg.RelaxedEdits || s.rules.Load().Removed("Read") {
 		return nil // every file
 	}
 	if _, _, ok := s.cfg.Tools.Get("Read"); !ok {
@@ -113,8 +134,10 @@ const titleSize = 200
 
 // offered are the tools that the model sees: those that no deny rule removes
 // (T-10).
-func offered(cfg *Config) *tool.Registry {
-	return cfg.Tools.Filter(func(spec tool.Spec) bool { return !cfg.Gate.Removed(spec.Name) })
+func (s *Session) offered() *tool.Registry {
+	s.refresh()
+	rules := s.rules.Load()
+	return s.cfg.Tools.Filter(func(spec tool.Spec) bool { return !rules.Removed(spec.Name) })
 }
 
 // initTools are the names that init lists (M-18): Agent is called Task there (T-5).

@@ -33,6 +33,7 @@ func (s *Session) admit(id string) func(context.Context) loop.Event {
 	init.Tools = initTools(s.tools)
 	init.Model, init.PermissionMode = s.machine.Settings().Model, s.machine.Settings().Mode
 	return func(ctx context.Context) loop.Event {
+		s.refresh()
 		if in == nil || blank(in.Content) {
 			return loop.Local{ID: id, Init: init, Text: blankPrompt, Notices: []message.Message{
 				&message.Informational{Content: blankPrompt, Level: "warning"},

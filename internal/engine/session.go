@@ -12,6 +12,7 @@ import (
 	"github.com/turnwright/turnwright/internal/history"
 	"github.com/turnwright/turnwright/internal/loop"
 	"github.com/turnwright/turnwright/message"
+	"github.com/turnwright/turnwright/permission"
 	"github.com/turnwright/turnwright/tool"
 )
 
@@ -25,7 +26,8 @@ type Session struct {
 	tools     *tool.Registry    // what the model sees
 	assembler history.Assembler // owned by the actor
 	out       *output
-	asking    chan struct{} // holds a token while somebody is asked: one at a time (P-121)
+	rules     atomic.Pointer[permission.Policy] // as they were when they were last looked at
+	asking    chan struct{}                     // holds a token while somebody is asked: one at a time (P-121)
 	jour      *journalWriter
 	state     *tool.State
 	beats     beats
@@ -73,7 +75,6 @@ func New(ctx context.Context, cfg Config) *Session {
 	s := &Session{
 		cfg:     cfg,
 		machine: loop.New(cfg.Loop),
-		tools:   offered(&cfg),
 		out:     newOutput(cfg.QueueBytes),
 		state:   new(tool.State),
 		asking:  make(chan struct{}, 1),
@@ -81,6 +82,7 @@ func New(ctx context.Context, cfg Config) *Session {
 		over:    make(chan struct{}),
 		running: map[loop.Effect]context.CancelFunc{},
 	}
+	s.tools = s.offered()
 	s.tasks = &tasks{s: s}
 	s.closeTools = sync.OnceValue(s.closeEach)
 	s.base, s.cancel = context.WithCancel(context.WithoutCancel(ctx))

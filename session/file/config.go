@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/turnwright/turnwright/internal/names"
 	"github.com/turnwright/turnwright/internal/vfs"
 	"github.com/turnwright/turnwright/session"
 )
@@ -77,7 +78,7 @@ func New(c Config) (*Store, error) {
 		if err != nil {
 			return nil, fmt.Errorf("session: no configuration home (set CLAUDE_CONFIG_DIR): %w", err)
 		}
-		dir = filepath.Join(home, ".claude")
+		dir = filepath.Join(home, names.Dir)
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
