@@ -402,7 +402,7 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string, set
 	for _, w := range warnings {
 		cfg.Warn(w)
 	}
-	set.policy = policy
+	set.policy, set.told = policy, warnings
 	cfg.Rules, cfg.Mode = set.rules, policy.Mode
 	if ask := o.CanUseTool; ask != nil {
 		cfg.Ask = func(ctx context.Context, r engine.AskRequest) (engine.AskAnswer, error) {

@@ -15,7 +15,7 @@ import (
 )
 
 // put writes a file below dir.
-func put(t testing.TB, dir, path, text string) {
+func putIn(t testing.TB, dir, path, text string) {
 	t.Helper()
 	path = filepath.Join(dir, filepath.FromSlash(path))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -56,9 +56,9 @@ func TestInstructionsInEveryRequest(t *testing.T) {
 		srv := agenttest.NewServer(t, agenttest.Script(append(turn, turn...)...))
 		o := base(t, srv)
 		o.SystemPrompt, o.Store = prompt, nil
-		put(t, o.CWD, "CLAUDE.md", "Indent with tabs, says the project.")
-		put(t, o.Env["CLAUDE_CONFIG_DIR"], "CLAUDE.md", "Answer in verse, says the user.")
-		put(t, o.CWD, "f.txt", "text")
+		putIn(t, o.CWD, "CLAUDE.md", "Indent with tabs, says the project.")
+		putIn(t, o.Env["CLAUDE_CONFIG_DIR"], "CLAUDE.md", "Answer in verse, says the user.")
+		putIn(t, o.CWD, "f.txt", "text")
 		var stream []string
 		for range 2 {
 			out := query(t, "the prompt", o)
@@ -119,7 +119,7 @@ func TestInstructionsInEveryRequest(t *testing.T) {
 func TestInstructionsStay(t *testing.T) {
 	srv := agenttest.NewServer(t, agenttest.Forever(agenttest.Text("hi")))
 	o := base(t, srv)
-	put(t, o.CWD, "CLAUDE.md", "the old text")
+	putIn(t, o.CWD, "CLAUDE.md", "the old text")
 	s, err := turnwright.NewSession(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestInstructionsStay(t *testing.T) {
 		if !strings.Contains(srv.Last().FirstUserText(), "the old text") {
 			t.Errorf("%q", srv.Last().FirstUserText())
 		}
-		put(t, o.CWD, "CLAUDE.md", "the new text")
+		putIn(t, o.CWD, "CLAUDE.md", "the new text")
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -164,11 +164,11 @@ func TestInstructionsOfSubdirectories(t *testing.T) {
 	srv := agenttest.NewServer(t, agenttest.Script(script...))
 	o := base(t, srv)
 	o.Store, o.AllowedTools = nil, []string{"Bash", "Write"}
-	put(t, o.CWD, "sub/CLAUDE.md", "Mind the sub, @more.md")
-	put(t, o.CWD, "sub/more.md", "and more of it")
-	put(t, o.CWD, ".claude/rules/go.md", "---\npaths: \"**/*.go\"\n---\nGo is formatted.")
-	put(t, o.CWD, "sub/f.go", "package sub\n")
-	put(t, o.CWD, "sub/g.go", "package sub // g\n")
+	putIn(t, o.CWD, "sub/CLAUDE.md", "Mind the sub, @more.md")
+	putIn(t, o.CWD, "sub/more.md", "and more of it")
+	putIn(t, o.CWD, ".claude/rules/go.md", "---\npaths: \"**/*.go\"\n---\nGo is formatted.")
+	putIn(t, o.CWD, "sub/f.go", "package sub\n")
+	putIn(t, o.CWD, "sub/g.go", "package sub // g\n")
 	out := query(t, "go", o)
 	if out.err != nil {
 		t.Fatal(out.err)
@@ -253,8 +253,8 @@ func TestInstructionsOfSubdirectories(t *testing.T) {
 func TestInstructionsInTheLinkedDirectory(t *testing.T) {
 	srv := agenttest.NewServer(t)
 	o := base(t, srv)
-	put(t, o.CWD, "sub/CLAUDE.md", "Mind the sub")
-	put(t, o.CWD, "sub/f.txt", "text")
+	putIn(t, o.CWD, "sub/CLAUDE.md", "Mind the sub")
+	putIn(t, o.CWD, "sub/f.txt", "text")
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(o.CWD, link); err != nil {
 		t.Skipf("no symbolic links here: %v", err)
@@ -296,11 +296,11 @@ func TestInstructionsSwitchedOff(t *testing.T) {
 		"asked": {func(o *turnwright.Options, _ string) { o.Env["CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD"] = "1" }, all},
 	} {
 		added := t.TempDir()
-		put(t, added, "CLAUDE.md", "says added")
+		putIn(t, added, "CLAUDE.md", "says added")
 		r := request(t, func(o *turnwright.Options) {
-			put(t, o.CWD, "CLAUDE.md", "says root")
-			put(t, o.CWD, "CLAUDE.local.md", "says local")
-			put(t, o.Env["CLAUDE_CONFIG_DIR"], "CLAUDE.md", "says user")
+			putIn(t, o.CWD, "CLAUDE.md", "says root")
+			putIn(t, o.CWD, "CLAUDE.local.md", "says local")
+			putIn(t, o.Env["CLAUDE_CONFIG_DIR"], "CLAUDE.md", "says user")
 			tt.set(o, added)
 		})
 		var got []string
@@ -322,11 +322,11 @@ func TestInstructionsInTheLog(t *testing.T) {
 	var lines []string
 	log := filepath.Join(t.TempDir(), "log")
 	outside := t.TempDir()
-	put(t, outside, "x.md", "says outside")
+	putIn(t, outside, "x.md", "says outside")
 	r := request(t, func(o *turnwright.Options) {
 		o.Stderr, o.DebugFile = func(line string) { lines = append(lines, line) }, log
-		put(t, o.CWD, "CLAUDE.md", "Import @"+filepath.ToSlash(filepath.Join(outside, "x.md")))
-		put(t, o.CWD, "CLAUDE.local.md", strings.Repeat("x", 4<<20+1))
+		putIn(t, o.CWD, "CLAUDE.md", "Import @"+filepath.ToSlash(filepath.Join(outside, "x.md")))
+		putIn(t, o.CWD, "CLAUDE.local.md", strings.Repeat("x", 4<<20+1))
 	})
 	if strings.Contains(string(r.Body), "says outside") || strings.Contains(string(r.Body), "xxxx") || !strings.Contains(r.FirstUserText(), "Import @") {
 		t.Errorf("%.1000s", r.Body)

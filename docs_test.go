@@ -218,7 +218,7 @@ func built(t *testing.T, srv *agenttest.Server, instructions ...string) (run fun
 	for k, v := range base(t, srv).Env {
 		env = append(env, k+"="+v)
 		if k == "CLAUDE_CONFIG_DIR" && len(instructions) > 0 {
-			put(t, v, "CLAUDE.md", strings.Join(instructions, "\n"))
+			putIn(t, v, "CLAUDE.md", strings.Join(instructions, "\n"))
 		}
 	}
 	return func(command string) string {
@@ -279,7 +279,7 @@ func TestDocumentedInstructions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range txtar.Parse([]byte(files[0].text)).Files {
-		put(t, root, f.Name, string(f.Data))
+		putIn(t, root, f.Name, string(f.Data))
 	}
 	o.CWD, o.Env["CLAUDE_CONFIG_DIR"] = filepath.Join(root, "project"), filepath.Join(root, "home")
 	if out := query(t, "go", o); out.err != nil {

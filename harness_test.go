@@ -4,14 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/turnwright/turnwright"
 	"github.com/turnwright/turnwright/agenttest"
+	"github.com/turnwright/turnwright/internal/names"
 	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/session"
 )
+
+// No policy of the machine reaches a test.
+func init() { names.System = filepath.Join(os.TempDir(), "turnwright-tests-have-no-policy") }
 
 // base are options that reach srv and touch nothing outside the test.
 func base(t testing.TB, srv *agenttest.Server) turnwright.Options {

@@ -208,33 +208,12 @@ func TestOptionTable(t *testing.T) {
 			refused(t, "AddDirs", "f.txt", func(o *turnwright.Options) { o.AddDirs = []string{filepath.Join(more, "f.txt")} })
 			refused(t, "AddDirs", `""`, func(o *turnwright.Options) { o.AddDirs = []string{""} })
 		},
-		"SettingSources": func(t *testing.T) {
-			conform.Covers(t, "O-2", "O-73", "C-9")
-			for want, sources := range map[string][]string{"user project local": nil, "": {}, "user": {"user"}, "project local": {"local", "project"}} {
-				r := request(t, func(o *turnwright.Options) {
-					o.SettingSources = sources
-					put(t, o.CWD, "CLAUDE.md", "says project")
-					put(t, o.CWD, "CLAUDE.local.md", "says local")
-					put(t, o.Env["CLAUDE_CONFIG_DIR"], "CLAUDE.md", "says user")
-				})
-				var got []string
-				for _, who := range []string{"user", "project", "local"} {
-					if strings.Contains(r.FirstUserText(), "says "+who) {
-						got = append(got, who)
-					}
-				}
-				if strings.Join(got, " ") != want {
-					t.Errorf("sources %q: %q are loaded", sources, got)
-				}
-			}
-			refused(t, "SettingSources", "everything", func(o *turnwright.Options) { o.SettingSources = []string{"user", "everything"} })
-		},
 		"MemoryFiles": func(t *testing.T) {
 			conform.Covers(t, "C-51")
 			for want, names := range map[string][]string{"": nil, "for agents": {"CLAUDE.md", "AGENTS.md"}} {
 				r := request(t, func(o *turnwright.Options) {
 					o.MemoryFiles = names
-					put(t, o.CWD, "AGENTS.md", "for agents")
+					putIn(t, o.CWD, "AGENTS.md", "for agents")
 				})
 				if got := r.FirstUserText(); !strings.Contains(got, want) || want == "" && got != "go" {
 					t.Errorf("names %q: %q", names, got)
@@ -245,6 +224,13 @@ func TestOptionTable(t *testing.T) {
 			}
 		},
 		"ReadBeforeEdit": testReadBeforeEdit,
+		"ReadBeforeEdit": testReadBeforeEdit,
+		"SettingSources": func(t *testing.T) {
+			testSettingSources(t)
+			testInstructionSources(t)
+		},
+		"Settings":        testSettings,
+		"ManagedSettings": testManagedSettings,
 		"PermissionMode": func(t *testing.T) {
 			conform.Covers(t, "O-37", "O-50", "P-15")
 			var notes []string
@@ -558,4 +544,27 @@ func setSomething(t *testing.T, v reflect.Value) {
 	default:
 		t.Fatalf("no value for a %s", v.Type())
 	}
+}
+
+// testInstructionSources: the sources decide about instruction files too.
+func testInstructionSources(t *testing.T) {
+	conform.Covers(t, "O-2", "O-73", "C-9")
+	for want, sources := range map[string][]string{"user project local": nil, "": {}, "user": {"user"}, "project local": {"local", "project"}} {
+		r := request(t, func(o *turnwright.Options) {
+			o.SettingSources = sources
+			putIn(t, o.CWD, "CLAUDE.md", "says project")
+			putIn(t, o.CWD, "CLAUDE.local.md", "says local")
+			putIn(t, o.Env["CLAUDE_CONFIG_DIR"], "CLAUDE.md", "says user")
+		})
+		var got []string
+		for _, who := range []string{"user", "project", "local"} {
+			if strings.Contains(r.FirstUserText(), "says "+who) {
+				got = append(got, who)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("sources %q: %q are loaded", sources, got)
+		}
+	}
+	refused(t, "SettingSources", "everything", func(o *turnwright.Options) { o.SettingSources = []string{"user", "everything"} })
 }

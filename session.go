@@ -294,11 +294,11 @@ func (s *Session) SetPermissionMode(ctx context.Context, mode PermissionMode) er
 	if m == permission.ModeAuto {
 		return &OptionError{Option: "PermissionMode", Value: strconv.Quote(string(mode)), Reason: s.set.noAuto()}
 	}
+	if by := s.set.reader.Settings().NoBypass(); m == permission.ModeBypass && by != "" {
+		return bypassDisabled(by)
+	}
 	if err := s.opts.bypass(m, s.set.launched); err != nil {
 		return err
-	}
-	if by := s.set.reader.Settings().NoBypass(); m == permission.ModeBypass && by != "" { // P-24
-		return &OptionError{Option: "PermissionMode", Value: string(m), Reason: "is disabled by " + by + " (permissions.disableBypassPermissionsMode)"}
 	}
 	return s.eng.Configure("", string(m))
 }

@@ -82,6 +82,7 @@ type live struct {
 
 	mu     sync.Mutex
 	policy *permission.Policy // of the last settings that one could be made of
+	told   []string           // what there was to tell of it
 }
 
 // buildSettings reads the settings and makes the environment of the session.
@@ -91,18 +92,10 @@ func (o *Options) buildSettings(cfg *engine.Config, launched func(string) string
 		return nil, err
 	}
 	for _, p := range problems {
-		cfg.Warn(told(p))
+		cfg.Warn(p.String())
 	}
 	cfg.Getenv, cfg.Environ = o.variables(reader.Settings)
 	return &live{reader: reader, launched: launched}, nil
-}
-
-// told is a problem as a line for people (C-17).
-func told(p settings.Problem) string {
-	if p.File == "" {
-		return p.Text
-	}
-	return "Settings: " + p.String()
 }
 
 // rules are the permission rules now, and what there is to tell of a change
@@ -113,7 +106,7 @@ func (l *live) rules() (p *permission.Policy, news []string) {
 	defer l.mu.Unlock()
 	s, changed, problems := l.reader.Refresh()
 	for _, problem := range problems {
-		news = append(news, told(problem))
+		news = append(news, problem.String())
 	}
 	if !changed {
 		return l.policy, news
@@ -121,10 +114,15 @@ func (l *live) rules() (p *permission.Policy, news []string) {
 	l.log(s)
 	policy, warnings, err := l.makePolicy(s)
 	if err != nil {
-		return l.policy, append(news, fmt.Sprintf("Settings: the changed permissions cannot be used, the last ones stay in force: %v", err))
+		return l.policy, append(news, fmt.Sprintf("The changed permissions of settings cannot be used, the last ones stay in force: %v", err))
 	}
-	l.policy = policy
-	return policy, append(news, warnings...)
+	for _, w := range warnings {
+		if !slices.Contains(l.told, w) {
+			news = append(news, w)
+		}
+	}
+	l.policy, l.told = policy, warnings
+	return policy, news
 }
 
 // current are the rules of the last look.
@@ -230,18 +228,16 @@ func (o *Options) startMode(s *settings.Settings, getenv func(string) string, wa
 	if o.AllowDangerouslySkipPermissions && noBypass != "" && o.PermissionMode != ModeBypassPermissions {
 		warn(fmt.Sprintf("AllowDangerouslySkipPermissions has no effect: %s disables the mode bypassPermissions.", noBypass))
 	}
+	if o.PermissionMode == ModeBypassPermissions && noBypass != "" {
+		return "", true, bypassDisabled(noBypass)
+	}
 	if o.PermissionMode != "" {
-		if m, err = o.mode(getenv); err != nil {
-			return "", true, err
-		}
-		switch {
-		case m == permission.ModeBypass && noBypass != "": // P-24
-			return "", true, &OptionError{Option: "PermissionMode", Value: string(m), Reason: fmt.Sprintf("is disabled by %s (permissions.disableBypassPermissionsMode)", noBypass)}
-		case m == permission.ModeAuto && noAuto != "": // P-26
+		m, err = o.mode(getenv)
+		if m == permission.ModeAuto && noAuto != "" { // P-26
 			warn(fmt.Sprintf("The mode auto is disabled by %s (disableAutoMode); the session starts in default.", noAuto))
 			m = permission.ModeDefault
 		}
-		return m, true, nil
+		return m, true, err
 	}
 	v := s.DefaultMode()
 	if v == nil {
@@ -253,7 +249,7 @@ func (o *Options) startMode(s *settings.Settings, getenv func(string) string, wa
 	}
 	switch {
 	case m == permission.ModeBypass && noBypass != "":
-		warn(fmt.Sprintf("Settings: %s: permissions.defaultMode: bypassPermissions is disabled by %s; the session starts in default.", v.File, noBypass))
+		warn(fmt.Sprintf("%s: permissions.defaultMode: bypassPermissions is disabled by %s; the session starts in default.", v.File, noBypass))
 		return permission.ModeDefault, true, nil
 	case m == permission.ModeBypass && !o.AllowDangerouslySkipPermissions: // P-20
 		return "", true, &OptionError{Option: "AllowDangerouslySkipPermissions", Reason: fmt.Sprintf("must be set: %s starts the session in bypassPermissions (permissions.defaultMode)", v.File)}
@@ -262,6 +258,11 @@ func (o *Options) startMode(s *settings.Settings, getenv func(string) string, wa
 		return permission.ModeDefault, true, nil
 	}
 	return m, true, o.bypass(m, getenv)
+}
+
+// bypassDisabled is the refusal of the mode that a file disables (P-24).
+func bypassDisabled(file string) error {
+	return &OptionError{Option: "PermissionMode", Value: string(ModeBypassPermissions), Reason: "is disabled by " + file + " (permissions.disableBypassPermissionsMode)"}
 }
 
 // settingDirs are the additional working directories of settings that exist. One
@@ -276,7 +277,7 @@ func settingDirs(s *settings.Settings, cwd, home string) (dirs, warnings []strin
 		if err != nil {
 			at := d.Where
 			at.Text = fmt.Sprintf("%q %v; the entry is skipped", d.Path, err)
-			warnings = append(warnings, "Settings: "+at.String())
+			warnings = append(warnings, at.String())
 			continue
 		}
 		if !slices.Contains(dirs, dir) {

@@ -18,13 +18,23 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/turnwright/turnwright/agenttest"
 	"github.com/turnwright/turnwright/internal/conform"
+	"github.com/turnwright/turnwright/internal/names"
 )
 
 // TestMain makes the test binary the command as well: a script, and a test
 // that starts "turnwright", run the real main in a process of its own.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"turnwright": main})
+	testscript.Main(m, map[string]func(){"turnwright": func() {
+		// No policy of the machine reaches a test, but one that the test puts there.
+		if names.System = os.Getenv(policyVar); names.System == "" {
+			names.System = filepath.Join(os.TempDir(), "turnwright-tests-have-no-policy")
+		}
+		main()
+	}})
 }
+
+// policyVar names the directory of managed settings to the command in tests.
+const policyVar = "TURNWRIGHT_TEST_SYSTEM"
 
 // TestScripts runs the command lines of testdata/script. Each is a session in
 // a terminal as a text file; the commands beside testscript's own are those of
@@ -113,6 +123,16 @@ var models = map[string]func() []agenttest.Option{
 			agenttest.Text("Done."),
 		)}
 	},
+	// breaks cuts the project's settings in half and then runs a command.
+	"breaks": func() []agenttest.Option {
+		return []agenttest.Option{agenttest.Script(
+			agenttest.Call("Bash", `{"command":"head -c 40 .claude/settings.json > half; cat half > .claude/settings.json"}`),
+			agenttest.Call("Bash", `{"command":"echo ran > ran.txt"}`),
+			agenttest.Text("Done."),
+		)}
+	},
+	// variable shows a variable of the environment.
+	"variable": func() []agenttest.Option { return once("Bash", `{"command":"echo $FROM > from.txt"}`) },
 	// sleep calls Bash with a command that has a child and does not end.
 	"sleep": func() []agenttest.Option {
 		return []agenttest.Option{agenttest.Forever(agenttest.Call("Bash", `{"command":"sleep 600 & echo $! > pid.new; mv pid.new pid; wait"}`))}

@@ -33,6 +33,7 @@ type client struct {
 	mu       sync.Mutex
 	warnings []string             // until the first init was written
 	inited   bool                 // it was
+	once     map[string]int       // lines that came on one of two ways so far, see first
 	calls    map[string]*openCall // by id
 
 	interrupted atomic.Bool // by a signal; the turn's result is still to come
@@ -52,7 +53,7 @@ func runStream(f *flags, stdin io.Reader, stdout, stderr io.Writer) int {
 		return fail(err)
 	}
 	c := &client{
-		conn: wire.New(stdin, stdout), calls: map[string]*openCall{},
+		conn: wire.New(stdin, stdout), calls: map[string]*openCall{}, once: map[string]int{},
 		sdk: strings.HasPrefix(os.Getenv("CLAUDE_CODE_ENTRYPOINT"), "sdk-"),
 	}
 	defer interrupts(c.interrupt, c.terminate)()
@@ -108,6 +109,9 @@ func (c *client) pump() (code int) {
 		}
 		if u, ok := m.(*turnwright.UserMessage); ok {
 			c.settle(u)
+		}
+		if i, ok := m.(*message.Informational); ok && c.toldAlready(i.Content) {
+			continue
 		}
 		if c.sdk {
 			m = forClients(m)
@@ -204,7 +208,26 @@ func (c *client) warn(line string) {
 		c.warnings = append(c.warnings, line)
 		return
 	}
-	c.notice(line)
+	if c.first(line, +1) {
+		c.notice(line)
+	}
+}
+
+// first reports whether a line has not come on the other way already: what goes
+// wrong with settings while the session runs is told in its stream and to its
+// Stderr, and a client is to see it once. way is +1 or -1. It needs c.mu.
+func (c *client) first(line string, way int) bool {
+	n := c.once[line] * way
+	if c.once[line] += way; c.once[line] == 0 {
+		delete(c.once, line)
+	}
+	return n >= 0
+}
+
+func (c *client) toldAlready(line string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.first(line, -1)
 }
 
 // hadTurn reports whether there was a turn, and so a result.
@@ -220,7 +243,9 @@ func (c *client) tell() {
 	defer c.mu.Unlock()
 	c.inited = true
 	for _, w := range c.warnings {
-		c.notice(w)
+		if c.first(w, +1) {
+			c.notice(w)
+		}
 	}
 	c.warnings = nil
 }

@@ -15,6 +15,7 @@ import (
 type node struct {
 	kind    kind
 	at      int    // offset of the first byte
+	index   int    // of an element of a list: its place there, as written
 	raw     []byte // of a scalar, as written
 	members []member
 	elems   []*node
@@ -130,7 +131,9 @@ func (p *parser) value() *node {
 	case '[':
 		n.kind = list
 		for p.open(); p.doc[p.i] != ']'; p.next() {
-			n.elems = append(n.elems, p.value())
+			e := p.value()
+			e.index = len(n.elems)
+			n.elems = append(n.elems, e)
 		}
 		p.i++
 	case '"':

@@ -231,13 +231,11 @@ func (c *checker) value(n *node, key string, r rule) (ok bool) {
 	}
 	switch n.kind {
 	case list:
-		i := -1
 		n.elems = slices.DeleteFunc(n.elems, func(e *node) bool {
-			i++
 			if r.items == null || e.kind == r.items {
 				return false
 			}
-			c.problem(e.at, fmt.Sprintf("%s[%d]", key, i), "must be %s, not %s; the entry is skipped", r.items, e.kind)
+			c.problem(e.at, fmt.Sprintf("%s[%d]", key, e.index), "must be %s, not %s; the entry is skipped", r.items, e.kind)
 			return true
 		})
 	case object:

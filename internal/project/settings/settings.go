@@ -88,8 +88,8 @@ func newSettings(layers []*Layer, t *trust, bare bool, notes []string) (s *Setti
 		s.addRules(l)
 		s.addEnv(l)
 		if dirs != nil {
-			for j, e := range dirs.elems {
-				s.dirs = append(s.dirs, Directory{Path: e.text(), Where: l.place(e, fmt.Sprintf("permissions.additionalDirectories[%d]", j))})
+			for _, e := range dirs.elems {
+				s.dirs = append(s.dirs, Directory{Path: e.text(), Where: l.place(e, fmt.Sprintf("permissions.additionalDirectories[%d]", e.index))})
 			}
 		}
 	}
@@ -138,7 +138,8 @@ func (s *Settings) addRules(l *Layer) {
 		return
 	}
 	set.Where = func(kind string, i int) string {
-		place := l.place(lists[kind].elems[i], fmt.Sprintf("permissions.%s[%d]", kind, i)).String()
+		e := lists[kind].elems[i]
+		place := l.place(e, fmt.Sprintf("permissions.%s[%d]", kind, e.index)).String()
 		return strings.TrimSuffix(place, ": ")
 	}
 	s.rules = append(s.rules, set)
