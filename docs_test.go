@@ -84,6 +84,7 @@ func TestDocumentedCommands(t *testing.T) {
 		`turnwright -p "Which packages have no tests?" --max-turns 10`:                                                                     runsCommand,
 		`turnwright -p "Write the missing tests for ./auth" --allowedTools "Write,Edit,Bash(go test *)" --max-turns 30 --max-budget-usd 1`: runsCommand,
 		`turnwright -p "And run all of them again" --continue --allowedTools "Bash(go test *)"`:                                            goesOn,
+		`turnwright -p "What does this repository do?" --setting-sources user --settings '{"permissions":{"deny":["Bash(curl *)"]}}'`:      runsCommand,
 		"turnwright sessions": goesOn,
 		`turnwright -p "What does this repository do?" --setting-sources user`:                                                                          choosesSources,
 		`turnwright -p "What does this repository do?" --setting-sources ""`:                                                                            choosesSources,

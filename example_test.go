@@ -13,7 +13,7 @@ import (
 )
 
 // scripted starts a scripted model, so that the examples run without a key.
-// A program of your own leaves out Env and sets ANTHROPIC_API_KEY.
+// A program of your own leaves out Env and SettingSources and sets ANTHROPIC_API_KEY.
 func scripted(steps ...agenttest.Step) (o turnwright.Options, stop func()) {
 	srv, err := agenttest.Start(agenttest.Script(steps...))
 	if err != nil {
@@ -22,6 +22,7 @@ func scripted(steps ...agenttest.Step) (o turnwright.Options, stop func()) {
 	return turnwright.Options{
 		Model:                "claude-sonnet-4-5",
 		NoSessionPersistence: true,
+		SettingSources:       []string{},
 		Env: map[string]string{
 			"ANTHROPIC_BASE_URL": srv.URL(), "ANTHROPIC_API_KEY": "none",
 			"ANTHROPIC_CUSTOM_HEADERS": "", "CLAUDE_CODE_EXTRA_BODY": "", "CLAUDE_CODE_MAX_TURNS": "",

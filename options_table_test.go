@@ -224,7 +224,6 @@ func TestOptionTable(t *testing.T) {
 			}
 		},
 		"ReadBeforeEdit": testReadBeforeEdit,
-		"ReadBeforeEdit": testReadBeforeEdit,
 		"SettingSources": func(t *testing.T) {
 			testSettingSources(t)
 			testInstructionSources(t)

@@ -34,10 +34,7 @@ var settingSources = map[string]permission.Source{
 // the environment without what settings say of it: where they are found is not
 // for them to change.
 func (o *Options) openSettings(dir string, getenv func(string) string) (*settings.Reader, []settings.Problem, error) {
-	c := settings.Config{
-		Dir: dir, System: names.SystemDir(), Flag: o.Settings, Managed: o.ManagedSettings,
-		Bare: o.Bare || truthy(getenv("CLAUDE_CODE_SIMPLE")),
-	}
+	c := settings.Config{Dir: dir, System: names.SystemDir(), Flag: o.Settings, Managed: o.ManagedSettings}
 	if o.SettingSources != nil {
 		c.Sources = []permission.Source{}
 	}

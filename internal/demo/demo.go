@@ -67,7 +67,8 @@ func Run(ctx context.Context, c Config) (res *turnwright.ResultMessage, err erro
 	o := turnwright.Options{
 		Model: demoModel, MaxTurns: c.MaxTurns, MaxBudgetUSD: c.MaxBudgetUSD,
 		AllowedTools: []string{"Read", "Edit", "Bash"}, CWD: project,
-		SystemPrompt: &turnwright.SystemPrompt{Coding: true},
+		SystemPrompt:   &turnwright.SystemPrompt{Coding: true},
+		SettingSources: []string{}, // the same on every machine
 		Env: map[string]string{
 			"ANTHROPIC_BASE_URL": srv.URL(), "ANTHROPIC_API_KEY": "demo", "ANTHROPIC_AUTH_TOKEN": "",
 			"ANTHROPIC_CUSTOM_HEADERS": "", "CLAUDE_CODE_EXTRA_BODY": "", "CLAUDE_CODE_MAX_TURNS": "",

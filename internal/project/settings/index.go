@@ -121,7 +121,7 @@ func indexHas(doc []byte, hash int, path string) (found, ok bool) {
 		}
 		i += 8 + int(binary.BigEndian.Uint32(doc[i+4:]))
 	}
-	return found, i == end
+	return found && i == end, i == end
 }
 
 // indexOffset reads the number of a version 4 entry: how many bytes of the name

@@ -31,10 +31,7 @@ type Config struct {
 	// Global is the file in which trust is recorded, absolute; "": there is
 	// none, and nothing is trusted (P-103).
 	Global string
-	// Bare leaves out the hooks that nobody passed (C-135).
-	Bare bool
-
-	Now func() time.Time // nil: time.Now
+	Now    func() time.Time // nil: time.Now
 }
 
 // The names of the options, in messages.
@@ -74,7 +71,9 @@ func Open(c Config) (r *Reader, problems []Problem, err error) {
 	if c.Home != "" {
 		add(permission.SourceUser, filepath.Join(c.Home, "settings.json"), c.Home)
 	}
-	add(permission.SourceProject, filepath.Join(c.Dir, names.Dir, "settings.json"), c.Dir)
+	if len(r.files) == 0 || !same(c.Home, filepath.Join(c.Dir, names.Dir)) { // in the home directory the file is the user's
+		add(permission.SourceProject, filepath.Join(c.Dir, names.Dir, "settings.json"), c.Dir)
+	}
 	add(permission.SourceLocal, filepath.Join(c.Dir, names.Dir, "settings.local.json"), c.Dir)
 	if c.System != "" {
 		r.managed = []*watched{{as: Layer{Source: permission.SourceManaged, File: filepath.Join(c.System, "managed-settings.json"), Dir: c.System}, max: maxFile}}
@@ -99,6 +98,19 @@ func Open(c Config) (r *Reader, problems []Problem, err error) {
 	problems = slices.Concat(inline.problems, parent.problems, problems)
 	more := r.build(slices.Concat(inline.notes, parent.notes, notes))
 	return r, append(problems, more...), nil
+}
+
+// same reports whether two paths are one directory.
+func same(a, b string) bool {
+	if filepath.Base(a) != filepath.Base(b) {
+		return false
+	}
+	x, err := os.Stat(a)
+	if err != nil {
+		return a == b
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
 }
 
 // FlagError is a value of Config.Flag that cannot be read (C-17).
@@ -261,7 +273,7 @@ func (r *Reader) build(notes []string) (problems []Problem) {
 	for _, w := range r.managed {
 		add(w.layer)
 	}
-	r.now, problems = newSettings(layers, &r.trust, r.cfg.Bare, notes)
+	r.now, problems = newSettings(layers, &r.trust, notes)
 	return problems
 }
 

@@ -25,7 +25,6 @@ type Settings struct {
 	dirs       []Directory
 	env        map[string]string
 	managedEnv map[string]string
-	bare       bool
 }
 
 // Directory is an entry of permissions.additionalDirectories, as written.
@@ -58,8 +57,8 @@ func (v *Value) Texts() (list []string) {
 }
 
 // newSettings merges layers.
-func newSettings(layers []*Layer, t *trust, bare bool, notes []string) (s *Settings, problems []Problem) {
-	s = &Settings{Layers: layers, Notes: notes, bare: bare, merged: &node{kind: object}, env: map[string]string{}, managedEnv: map[string]string{}}
+func newSettings(layers []*Layer, t *trust, notes []string) (s *Settings, problems []Problem) {
+	s = &Settings{Layers: layers, Notes: notes, merged: &node{kind: object}, env: map[string]string{}, managedEnv: map[string]string{}}
 	trusted, asked := false, false
 	ask := func(l *Layer) bool { // once, and only where it matters
 		if !t.waits(l) {
@@ -250,9 +249,9 @@ type Hooks struct {
 }
 
 // Hooks are those that may run, from the lowest layer to the highest; they add
-// up (C-7). Left out are those that disableAllHooks, allowManagedHooksOnly (H-7,
-// H-8) and bare mode (C-135) turn off.
-func (s *Settings) Hooks() (all []Hooks) {
+// up (C-7). Left out are those that disableAllHooks and allowManagedHooksOnly
+// turn off (H-7, H-8), and in bare mode those that nobody passed (C-135).
+func (s *Settings) Hooks(bare bool) (all []Hooks) {
 	off := s.merged.get("disableAllHooks").isTrue()
 	managedOnly, managedOff := s.merged.get("allowManagedHooksOnly").isTrue(), false
 	for _, l := range s.Layers {
@@ -264,7 +263,7 @@ func (s *Settings) Hooks() (all []Hooks) {
 		n := l.root.get("hooks")
 		managed := l.Source == permission.SourceManaged
 		switch {
-		case n == nil, managed && managedOff, !managed && (off || managedOnly), s.bare && !managed && l.Source != permission.SourceFlag:
+		case n == nil, managed && managedOff, !managed && (off || managedOnly), bare && !managed && l.Source != permission.SourceFlag:
 			continue
 		}
 		all = append(all, Hooks{Source: l.Source, File: l.Name(), JSON: n.append(nil)})

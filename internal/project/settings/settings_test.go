@@ -198,6 +198,24 @@ func TestSources(t *testing.T) {
 	}
 }
 
+// TestInTheHomeDirectory: where the project's file is the user's, it is the
+// user's, and needs no trust.
+func TestInTheHomeDirectory(t *testing.T) {
+	conform.Covers(t, "C-1")
+	p := newPlace(t)
+	p.cfg.Home = filepath.Join(p.project, ".claude")
+	p.write("project", every("x"))
+	r, problems := p.open()
+	if got := rules(r.Settings(), "allow"); problems != nil || !slices.Equal(got, []string{"userSettings Allowx"}) {
+		t.Errorf("%q, problems %q", got, problems)
+	}
+	p.cfg.Sources = []permission.Source{permission.SourceProject}
+	r, _ = p.open()
+	if got := rules(r.Settings(), "deny"); !slices.Equal(got, []string{"projectSettings Denyx"}) {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestProblems has one file with a fault a row, and what it says of it. What is
 // left of the file is given as JSON; "-" stands for nothing.
 func TestProblems(t *testing.T) {
@@ -537,10 +555,10 @@ func TestHooks(t *testing.T) {
 		p.write("user", hooks(tt.user))
 		p.write("project", hooks(tt.project))
 		p.write("managed", hooks(tt.managed))
-		p.cfg.Flag, p.cfg.Bare = hooks(tt.flag), tt.bare
+		p.cfg.Flag = hooks(tt.flag)
 		r, _ := p.open()
 		var got []string
-		for _, h := range r.Settings().Hooks() {
+		for _, h := range r.Settings().Hooks(tt.bare) {
 			got = append(got, string(h.Source))
 			if h.File == "" || string(h.JSON) != `{"Stop":[{"hooks":[]}]}` {
 				t.Errorf("%+v", h)

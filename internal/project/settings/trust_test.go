@@ -39,7 +39,7 @@ func TestUntrusted(t *testing.T) {
 		}
 		// What forbids, variables and hooks count in any case, and so does what the user allows.
 		env, _ := s.Env()
-		if rules(s, "deny") == nil || rules(s, "ask") == nil || env["X"] != "1" || len(s.Hooks()) != 1 || !slices.Contains(rules(s, "allow"), "userSettings U") {
+		if rules(s, "deny") == nil || rules(s, "ask") == nil || env["X"] != "1" || len(s.Hooks(false)) != 1 || !slices.Contains(rules(s, "allow"), "userSettings U") {
 			t.Errorf("%s: %s", name, s.JSON())
 		}
 		want := []string{
