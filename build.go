@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -18,6 +19,7 @@ import (
 	"github.com/turnwright/turnwright/internal/builtin"
 	"github.com/turnwright/turnwright/internal/engine"
 	"github.com/turnwright/turnwright/internal/loop"
+	"github.com/turnwright/turnwright/internal/permfile"
 	"github.com/turnwright/turnwright/internal/project/settings"
 	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/model"
@@ -386,6 +388,8 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string, set
 	if cfg.Tools, err = tool.NewRegistry(tools...); err != nil {
 		return &OptionError{Option: "CustomTools", Reason: err.Error(), Err: err}
 	}
+	files := o.settingsFiles(cfg.Dir, getenv)
+	cfg.Keep = files.Keep
 	base := permission.Config{
 		Mode: mode, Dirs: append([]string{cfg.Dir}, cfg.Dirs...), Home: homeDir(set.launched),
 		BypassAvailable: o.AllowDangerouslySkipPermissions, Tools: cfg.Tools.Names(), Inputs: inputsOf(tools),
@@ -394,6 +398,9 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string, set
 		return err
 	}
 	base.Allow, base.Deny = o.AllowedTools, o.DisallowedTools
+	if files.User != "" { // what "/path" means in rules that answers add to the user's settings (P-80)
+		base.Rules = []permission.RuleSet{{Source: permission.SourceUser, Dir: filepath.Dir(files.User)}}
+	}
 	set.base = base
 	policy, warnings, err := set.makePolicy(set.reader.Settings())
 	if err != nil {
@@ -408,9 +415,12 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string, set
 		cfg.Ask = func(ctx context.Context, r engine.AskRequest) (engine.AskAnswer, error) {
 			r.Suggestions = set.offered(r.Suggestions)
 			a, err := ask(ctx, PermissionRequest(r))
+			a.Updates = set.offered(a.Updates)
 			return engine.AskAnswer(a), err
 		}
 	}
+	cfg.AskTogether = o.ParallelCanUseTool
+	cfg.CheckMode = func(m permission.Mode) error { return o.bypass(m, set.launched) }
 	if o.CanUseTool != nil && shadowed(policy) {
 		cfg.Warn("CLAUDE_SDK_CAN_USE_TOOL_SHADOWED: CanUseTool is set, but the permission mode or an allowed tool without specifier approves calls before it is asked.")
 	}
@@ -435,6 +445,17 @@ func (o *Options) checkRules(base permission.Config) error {
 		}
 	}
 	return nil
+}
+
+// settingsFiles are where answers to prompts are kept that ask for it.
+func (o *Options) settingsFiles(dir string, getenv func(string) string) permfile.Files {
+	st, err := file.New(file.Config{Getenv: getenv})
+	if err != nil { // the session has no configuration home
+		files := permfile.At("", dir)
+		files.User = ""
+		return files
+	}
+	return permfile.At(st.Dir(), dir)
 }
 
 // tools are the tools of the session. A name in Options.Tools that no built-in

@@ -83,6 +83,11 @@ type PermissionAnswer struct {
 	Input     json.RawMessage // allow: replaces the input; nil: as it was
 	Message   string          // deny: told to the model; "": a text that the user declined
 	Interrupt bool            // deny: also ends the user turn (L-147)
+	// Updates are changes of the permissions that come with an allow: the
+	// suggestions of the request, or others. They are made in order before the
+	// call runs, and hold from then on (P-129). Those for settings files are
+	// written there; what cannot be made is told on Options.Stderr.
+	Updates []PermissionUpdate
 }
 
 // PermissionUpdate is a change of the permissions.

@@ -61,8 +61,13 @@ type Options struct {
 	AllowDangerouslySkipPermissions bool
 	// CanUseTool decides on calls that nothing else decided; nil: they are
 	// denied (O-40, O-51). It may wait as long as it needs; its context ends
-	// with the user turn. It is asked about one call at a time.
+	// with the user turn. An error or a panic denies the call with its text. It
+	// is asked about one call at a time; what an answer changes may decide the
+	// calls that wait.
 	CanUseTool func(context.Context, PermissionRequest) (PermissionAnswer, error)
+	// ParallelCanUseTool lets CanUseTool be called for several calls at once, from
+	// several goroutines (P-121).
+	ParallelCanUseTool bool
 
 	// ReadBeforeEdit says which files must have been read before they may be
 	// edited or overwritten; "" is ReadStrict (T-64).

@@ -292,6 +292,7 @@ func TestOptionTable(t *testing.T) {
 				}
 			}
 		},
+		"ParallelCanUseTool": TestOneQuestionAtATime,
 		"SessionID": func(t *testing.T) {
 			conform.Covers(t, "O-61", "S-4", "S-6", "S-2")
 			id := "6F2C0000-0000-4000-8000-00000000000a"

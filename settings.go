@@ -132,7 +132,7 @@ func (l *live) current() *permission.Policy {
 // makePolicy adds the rules of settings to those of options.
 func (l *live) makePolicy(s *settings.Settings) (p *permission.Policy, warnings []string, err error) {
 	c := l.base
-	c.Rules = s.Rules()
+	c.Rules = slices.Concat(c.Rules, s.Rules())
 	if s.ManagedRulesOnly() { // P-139; what options deny only adds (P-140)
 		c.Allow = nil
 	}
@@ -148,8 +148,8 @@ func (l *live) makePolicy(s *settings.Settings) (p *permission.Policy, warnings 
 	return p, append(warnings, more...), err
 }
 
-// offered are the suggestions to whoever approves. Where only managed rules
-// count there is no rule to remember (P-139).
+// offered are the suggestions to whoever approves, and what of an answer counts.
+// Where only managed rules count there is no rule to remember (P-139).
 func (l *live) offered(all []permission.Update) []permission.Update {
 	if !l.reader.Settings().ManagedRulesOnly() {
 		return all

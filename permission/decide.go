@@ -238,14 +238,19 @@ func (p *Policy) decideCall(name string, r Request) Decision {
 	case isOne(name, noApproval):
 		return Decision{Behavior: Allow, ReasonType: ReasonOther, Reason: "the tool needs no approval"}
 	}
+	held := false // a rule covers the call, but not on a protected path
 	for _, rule := range p.Allow {
 		if !p.permits(rule, name, r) {
 			continue
 		}
-		if protected { // P-108
-			return p.ask(r.Tool, ReasonOther, "writes to a protected path, which no allow rule approves")
+		if protected && rule.Source != SourceSession { // P-108, P-109
+			held = true
+			continue
 		}
 		return Decision{Behavior: Allow, ReasonType: ReasonRule, Reason: "allow " + rule.named()}
+	}
+	if held {
+		return p.ask(r.Tool, ReasonOther, "writes to a protected path, which no allow rule of options or settings approves")
 	}
 	d := p.ask(r.Tool, ReasonMode, fmt.Sprintf("permission mode %q: nothing allows the call", p.Mode))
 	if d.Behavior == Ask {

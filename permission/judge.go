@@ -111,9 +111,16 @@ func (c *command) judgePart(tool string, i int, only bool) verdict {
 		}
 	}
 	for _, red := range part.Redirects {
-		if r := c.judgeRedirect(at, red, byRule, only); !r.ok {
-			return r
+		r := c.judgeRedirect(at, red, byRule, only)
+		if r.ok {
+			continue
 		}
+		// A rule for the command covers its files in the working directories, too.
+		words, read := shell.Stripped(part.Words)
+		if !byRule && !only && read && len(words) > 0 && !slices.ContainsFunc(part.Redirects, func(red shell.Redirect) bool { return !c.judgeRedirect(at, red, true, only).ok }) {
+			r.missing = c.exactly(tool, words)
+		}
+		return r
 	}
 	return v
 }
@@ -144,7 +151,7 @@ func (c *command) judgeRedirect(at *place, red shell.Redirect, byRule, only bool
 	for _, a := range all {
 		switch {
 		case kind == Read && c.p.mayRead(a):
-		case kind == Write && writesProtected([]Access{a}):
+		case kind == Write && writesProtected([]Access{a}) && !c.p.grantsInSession(a):
 			return refuse("a redirection writes the protected path %s", a.Written)
 		case kind == Write && (c.p.grants(a) || byRule && c.p.inScope([]Access{a}, Write)):
 		default:
@@ -190,15 +197,22 @@ func (c *command) judgeWords(tool string, part shell.Part, at *place, only bool)
 		v.why += "; it holds " + strings.Join(c.script.Unsure, "; ")
 	}
 	if v.missing == nil && read && unsafe < 0 && len(c.script.Unsure) == 0 {
-		// The rule is for this very command. One with a "*" would be wider.
-		if text := shell.Text(words); !strings.Contains(text, "*") && !strings.HasSuffix(text, ":") {
-			v.missing = []RuleValue{{tool, text}}
-			if tool == "Monitor" {
-				v.missing[0].ToolName = "Bash"
-			}
-		}
+		v.missing = c.exactly(tool, words)
 	}
 	return v
+}
+
+// exactly is the rule for this very command; none where it would be wider, as
+// one with a "*" is.
+func (c *command) exactly(tool string, words []shell.Word) []RuleValue {
+	text := shell.Text(words)
+	if strings.Contains(text, "*") || strings.HasSuffix(text, ":") || len(c.script.Unsure) > 0 {
+		return nil
+	}
+	if tool == "Monitor" {
+		tool = "Bash"
+	}
+	return []RuleValue{{tool, text}}
 }
 
 // harmless approves read-only commands and cd inside the working directories.
@@ -339,8 +353,15 @@ func (p *Policy) mayRead(a Access) bool {
 
 // grants reports whether an allow rule about files covers an access, under both
 // names of the path (P-85, P-87).
-func (p *Policy) grants(a Access) bool {
-	return slices.ContainsFunc(p.Allow, func(r Rule) bool {
+func (p *Policy) grants(a Access) bool { return grant(p.Allow, a) }
+
+// grantsInSession is the same for the rules that came from an answer (P-109).
+func (p *Policy) grantsInSession(a Access) bool {
+	return slices.ContainsFunc(p.Allow, func(r Rule) bool { return r.Source == SourceSession && grant([]Rule{r}, a) })
+}
+
+func grant(rules []Rule, a Access) bool {
+	return slices.ContainsFunc(rules, func(r Rule) bool {
 		switch {
 		case r.Tool == "Read" && a.Kind != Read, r.Tool != "Read" && r.Tool != "Edit":
 			return false

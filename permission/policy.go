@@ -43,6 +43,7 @@ type RuleSet struct {
 	// Where says in warnings where a rule stands, given its list ("allow", "ask",
 	// "deny") and its place in it; nil: Source is all that is known.
 	Where func(list string, i int) string
+	Dirs             []string // additional working directories, absolute
 }
 
 // Policy is the set of rules, the mode and the working directories that calls
@@ -57,6 +58,9 @@ type Policy struct {
 	aliases map[string]string
 	start   []string // forms of the directory that the session started in
 	home    []string // forms of the home directory; none: not known
+	added   []addedDir
+	sources map[Source][]string // forms of what "/path" is relative to, where it is not start
+	inputs  map[string][]string // Config.Inputs
 }
 
 // builtinAliases are the old names of T-4.
@@ -76,7 +80,7 @@ var builtinAliases = map[string]string{
 //
 // Mode auto becomes default: there is no classifier (P-4).
 func NewPolicy(c Config) (p *Policy, warnings []string, err error) {
-	p = &Policy{BypassAvailable: c.BypassAvailable, aliases: map[string]string{}}
+	p = &Policy{BypassAvailable: c.BypassAvailable, aliases: map[string]string{}, sources: map[Source][]string{}, inputs: c.Inputs}
 	for _, m := range []map[string]string{builtinAliases, c.Aliases} {
 		for from, to := range m {
 			p.aliases[from] = to
@@ -104,12 +108,9 @@ func NewPolicy(c Config) (p *Policy, warnings []string, err error) {
 		}
 		if i == 0 {
 			p.start = forms
+			continue
 		}
-		for _, d := range forms {
-			if !slices.Contains(p.Dirs, d) {
-				p.Dirs = append(p.Dirs, d)
-			}
-		}
+		p.added = append(p.added, addedDir{SourceOption, forms})
 	}
 	if c.Home != "" {
 		if p.home, err = formsOf(c.Home); err != nil {
@@ -122,6 +123,7 @@ func NewPolicy(c Config) (p *Policy, warnings []string, err error) {
 		w, err := p.add(set, c)
 		warnings, errs = append(warnings, w...), append(errs, err...)
 	}
+	p.joinDirs()
 
 	if len(errs) > 0 {
 		return nil, nil, errors.Join(errs...)
@@ -150,9 +152,19 @@ func (p *Policy) add(set RuleSet, c Config) (warnings []string, errs []error) {
 		if source, err = formsOf(set.Dir); err != nil {
 			return nil, []error{fmt.Errorf("directory of the rules of %s: %w", set.Source, err)}
 		}
+		p.sources[set.Source] = source
+	}
+	for _, dir := range set.Dirs {
+		forms, err := formsOf(dir)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("working directory of %s: %w", set.Source, err))
+			continue
+		}
+		p.added = append(p.added, addedDir{set.Source, forms})
 	}
 	parse := func(kind string, texts []string, to *[]Rule) {
-		comp := compiler{kind: kind, anchors: anchors{cwd: p.start, home: p.home, source: source}, inputs: c.Inputs}
+		comp := p.compiler(kind, set.Source)
+		comp.anchors.source = source
 		for i, text := range texts {
 			warn := func(line string) {
 				if set.Where != nil {
@@ -160,7 +172,7 @@ func (p *Policy) add(set RuleSet, c Config) (warnings []string, errs []error) {
 				}
 				warnings = append(warnings, line)
 			}
-			r, warning, err := p.rule(text, set.Source, &comp)
+			r, warning, err := p.rule(text, set.Source, comp)
 			switch {
 			case err != nil && set.Source.file():
 				warn(fmt.Sprintf("%s rule of %s is skipped: %v", kind, set.Source, err))
@@ -185,6 +197,15 @@ func (p *Policy) add(set RuleSet, c Config) (warnings []string, errs []error) {
 	parse("ask", set.Ask, &p.Ask)
 	parse("deny", set.Deny, &p.Deny)
 	return warnings, errs
+}
+
+// compiler is for rules of one list that come from a source.
+func (p *Policy) compiler(kind string, source Source) *compiler {
+	c := &compiler{kind: kind, anchors: anchors{cwd: p.start, home: p.home, source: p.start}, inputs: p.inputs}
+	if forms, ok := p.sources[source]; ok {
+		c.anchors.source = forms
+	}
+	return c
 }
 
 // governs reports whether rules of a tool apply to other tools that exist.

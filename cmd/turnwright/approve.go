@@ -9,32 +9,30 @@ import (
 	"github.com/turnwright/turnwright"
 	"github.com/turnwright/turnwright/internal/wire"
 	"github.com/turnwright/turnwright/message"
+	"github.com/turnwright/turnwright/permission"
 )
 
 // question is a can_use_tool request (W-120).
 type question struct {
-	ToolName    string          `json:"tool_name"`
-	Input       json.RawMessage `json:"input"`
-	Suggestions []struct{}      `json:"permission_suggestions"` // null: none
-	BlockedPath *string         `json:"blocked_path"`
-	ToolUseID   string          `json:"tool_use_id"`
-	Reason      string          `json:"decision_reason,omitempty"`
+	ToolName    string              `json:"tool_name"`
+	Input       json.RawMessage     `json:"input"`
+	Suggestions []permission.Update `json:"permission_suggestions"` // null: none
+	BlockedPath *string             `json:"blocked_path"`           // null: none
+	ToolUseID   string              `json:"tool_use_id"`
+	AgentID     string              `json:"agent_id,omitempty"`
+	Reason      string              `json:"decision_reason,omitempty"`
+	Title       string              `json:"title,omitempty"`
+	DisplayName string              `json:"display_name,omitempty"`
+	Description string              `json:"description,omitempty"`
 }
 
 // verdict is the client's answer (W-124, W-125).
 type verdict struct {
-	Behavior  string          `json:"behavior"`
-	Input     json.RawMessage `json:"updatedInput"`
-	Updates   []update        `json:"updatedPermissions"`
-	Message   string          `json:"message"`
-	Interrupt bool            `json:"interrupt"`
-}
-
-// update is a change of the rules that the client wants (W-122).
-type update struct {
-	Type        string `json:"type"`
-	Mode        string `json:"mode"`
-	Destination string `json:"destination"`
+	Behavior  string            `json:"behavior"`
+	Input     json.RawMessage   `json:"updatedInput"`
+	Updates   []json.RawMessage `json:"updatedPermissions"` // W-122; one by one, so that a fault in one leaves the others
+	Message   string            `json:"message"`
+	Interrupt bool              `json:"interrupt"`
 }
 
 // approve asks the client about a call. It waits for the answer as long as
@@ -52,9 +50,14 @@ func (c *client) approve(ctx context.Context, q turnwright.PermissionRequest) (a
 	c.mu.Lock()
 	call.asked = asked
 	c.mu.Unlock()
-	raw, err := c.conn.Call(ctx, "can_use_tool", question{
-		ToolName: q.ToolName, Input: q.Input, ToolUseID: q.ToolUseID, Reason: q.Reason,
-	})
+	ask := question{
+		ToolName: q.ToolName, Input: q.Input, Suggestions: q.Suggestions, ToolUseID: q.ToolUseID, AgentID: q.AgentID,
+		Reason: q.Reason, Title: q.Title, DisplayName: q.DisplayName, Description: q.Description,
+	}
+	if q.BlockedPath != "" {
+		ask.BlockedPath = &q.BlockedPath
+	}
+	raw, err := c.conn.Call(ctx, "can_use_tool", ask)
 	close(asked)
 	var refused *wire.CallError
 	switch {
@@ -76,25 +79,19 @@ func (c *client) approve(ctx context.Context, q turnwright.PermissionRequest) (a
 	default:
 		return a, fmt.Errorf("the client's answer has the behavior %.40q, must be allow or deny", v.Behavior)
 	}
-	for _, u := range v.Updates {
-		c.apply(ctx, u)
-	}
 	if string(v.Input) == "null" {
 		v.Input = nil
 	}
-	return turnwright.PermissionAnswer{Allow: true, Input: v.Input}, nil
-}
-
-// apply changes what the client wants changed for the session. What cannot be
-// is said (W-126).
-func (c *client) apply(ctx context.Context, u update) {
-	if u.Type != "setMode" || u.Destination != "" && u.Destination != "session" {
-		c.notice(fmt.Sprintf("The permission update %.40q for %.40q is not supported yet (issue D of docs/roadmap.md brings it); the call alone is allowed.", u.Type, u.Destination))
-		return
+	a = turnwright.PermissionAnswer{Allow: true, Input: v.Input}
+	for _, raw := range v.Updates {
+		var u turnwright.PermissionUpdate
+		if err := json.Unmarshal(raw, &u); err != nil {
+			c.notice(fmt.Sprintf("A permission update cannot be read and was left out: %v", err))
+			continue
+		}
+		a.Updates = append(a.Updates, u)
 	}
-	if err := c.s.SetPermissionMode(ctx, turnwright.PermissionMode(u.Mode)); err != nil {
-		c.notice(fmt.Sprintf("The permission mode was not changed: %v", err))
-	}
+	return a, nil
 }
 
 // openCall is a tool call without result.

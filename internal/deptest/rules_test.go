@@ -36,6 +36,7 @@ var layers = []layer{
 	{"internal/mcp", []string{"message", "permission", "tool"}, "MCP tools are tools like any other"},
 	{"internal/project/settings", []string{"permission", "internal/rawjson", "internal/names"}, "settings become values and rules; nothing is started and nothing written"},
 	{"internal/project", []string{"message", "permission", "hook", "tool"}, "what is read from disk becomes rules, hooks and texts, and starts nothing"},
+	{"internal/permfile", []string{"permission"}, "writes what an update says into a settings file, and decides nothing"},
 	{"internal/engine", []string{
 		"message", "model", "tool", "permission", "hook", "session",
 		"internal/history", "internal/budget", "internal/loop", "internal/journal", "internal/project", "internal/mcp", "internal/instructions",
@@ -44,7 +45,7 @@ var layers = []layer{
 	{"agenttest", []string{"message"}, "the scripted server judges requests by the API's rules; it must not share code, and faults, with the client that makes them"},
 	{".", []string{
 		"message", "model", "model/...", "tool", "permission", "hook", "session", "session/...",
-		"internal/engine", "internal/builtin", "internal/budget", "internal/loop", "internal/history", "internal/journal", "internal/project", "internal/project/settings", "internal/names", "internal/mcp", "internal/instructions",
+		"internal/engine", "internal/builtin", "internal/permfile", "internal/budget", "internal/loop", "internal/history", "internal/journal", "internal/project", "internal/project/settings", "internal/names", "internal/mcp", "internal/instructions",
 	}, "the public API is thin and on top; only the command is above it"},
 	{"internal/wire", []string{"message"}, "frames only: what they mean is said through an interface, so that the protocol can be tested without an engine"},
 	{"internal/demo", []string{".", "agenttest", "message"}, "the demo takes the path that every user takes"},
@@ -111,6 +112,7 @@ var modules = []struct{ path, users, reason string }{
 	{"github.com/rogpeppe/go-internal", "*", "its diff package: the patch that Write shows; the rest serves the tests"},
 	{"golang.org/x/image", "*", "scaling images down and decoding WebP (T-53)"},
 	{"pgregory.net/rapid", "session/storetest", "random histories in the suite that every store passes; never in a program"},
+	{"github.com/tailscale/hujson", "*", "internal/permfile edits a settings file and keeps its order and layout"},
 	{"github.com/spf13/cobra", "cmd/...", "completion scripts; they ask the program, so they know its flags"},
 	{"github.com/spf13/pflag", "cmd/...", "the flags of the command line"},
 	{"github.com/inconshreveable/mousetrap", "cmd/...", "used by cobra on Windows"},

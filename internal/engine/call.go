@@ -40,9 +40,8 @@ func (s *Session) callInput(c loop.Call) json.RawMessage {
 func (s *Session) check(key string) func(context.Context) loop.Event {
 	c, _ := s.machine.Call(key)
 	input := s.callInput(c)
-	mode := permission.Mode(s.machine.Settings().Mode)
 	return func(ctx context.Context) loop.Event {
-		final, err := s.tools.Prepare(s.env(mode), c.Name, input)
+		final, err := s.tools.Prepare(s.env(), c.Name, input)
 		if err != nil {
 			return loop.Decided{Key: key, Reason: "invalid input", Content: message.TextContent(err.Error())}
 		}
@@ -51,7 +50,7 @@ func (s *Session) check(key string) func(context.Context) loop.Event {
 		if string(final) != string(input) {
 			d.Input = final
 		}
-		dec, err := s.decide(t, spec, mode, final)
+		dec, err := s.decide(t, spec, final)
 		if err != nil {
 			return loop.Decided{Key: key, Reason: "the permission check failed", Content: message.TextContent(err.Error())}
 		}
@@ -61,12 +60,8 @@ func (s *Session) check(key string) func(context.Context) loop.Event {
 			return d
 		case permission.Ask:
 			if s.cfg.Ask != nil {
-				return s.ask(ctx, c, spec, mode, final, dec, d, func(changed json.RawMessage) error {
-					again, err := s.decide(t, spec, mode, changed)
-					if err == nil && again.Behavior == permission.Deny {
-						err = errors.New(again.Message)
-					}
-					return err
+				return s.ask(ctx, c, spec, final, dec, d, func(input json.RawMessage) (permission.Decision, error) {
+					return s.decide(t, spec, input)
 				})
 			}
 		}
@@ -76,13 +71,13 @@ func (s *Session) check(key string) func(context.Context) loop.Event {
 
 // decide asks the gate. A panic in a tool's own description of the call denies
 // it: the gate fails closed.
-func (s *Session) decide(t tool.Tool, spec tool.Spec, mode permission.Mode, input json.RawMessage) (dec permission.Decision, err error) {
+func (s *Session) decide(t tool.Tool, spec tool.Spec, input json.RawMessage) (dec permission.Decision, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%s was not run: its permission check panicked: %v", spec.Name, p)
 		}
 	}()
-	return s.gate(t, spec, mode, input)
+	return s.gate(t, spec, input)
 }
 
 // deny turns a decision into the call's result and record (P-135, P-136).
@@ -101,10 +96,29 @@ func (s *Session) deny(c loop.Call, spec tool.Spec, input json.RawMessage, dec p
 }
 
 // ask puts the call to whoever approves. It waits as long as it takes (L-146);
-// a panic or an error denies (P-120). recheck judges an input that the answer
-// changed: rules that deny hold for it too (P-119).
-func (s *Session) ask(ctx context.Context, c loop.Call, spec tool.Spec, mode permission.Mode, input json.RawMessage, dec permission.Decision, d loop.Decided, recheck func(json.RawMessage) error) loop.Event {
-	ans, err := s.askSafely(ctx, s.question(c, spec, input, dec))
+// a panic or an error denies (P-120). decide judges an input by the rules of the
+// moment: while others were asked a rule for this call may have come (P-129),
+// and rules that deny hold for an input that the answer changed too (P-119).
+func (s *Session) ask(ctx context.Context, c loop.Call, spec tool.Spec, input json.RawMessage, dec permission.Decision, d loop.Decided, decide func(json.RawMessage) (permission.Decision, error)) loop.Event {
+	var ans AskAnswer
+	done, err := s.turnToAsk(ctx)
+	if err == nil {
+		switch now, fault := decide(input); {
+		case fault != nil:
+			done()
+			return loop.Decided{Key: c.Key, Reason: "the permission check failed", Content: message.TextContent(fault.Error())}
+		case now.Behavior == permission.Ask:
+			dec = now
+			ans, err = s.askSafely(ctx, s.question(c, spec, input, dec), done)
+		case now.Behavior == permission.Allow:
+			done()
+			d.Reason = now.Reason
+			return d
+		default:
+			done()
+			return s.deny(c, spec, input, now, true)
+		}
+	}
 	if err != nil {
 		dec.Message = fmt.Sprintf("%s was not run: asking for approval failed: %v", spec.Name, err)
 		dec.Reason, dec.ReasonType = "the approval callback failed", "other"
@@ -132,12 +146,17 @@ func (s *Session) ask(ctx context.Context, c loop.Call, spec tool.Spec, mode per
 		return out
 	}
 	d.Reason = "allowed by the approval callback"
+	s.update(ans.Updates)
 	if ans.Input != nil {
-		final, err := s.tools.Prepare(s.env(mode), spec.Name, ans.Input)
+		final, err := s.tools.Prepare(s.env(), spec.Name, ans.Input)
 		if err != nil {
 			return loop.Decided{Key: c.Key, Reason: "invalid updated input", Content: message.TextContent(err.Error())}
 		}
-		if err := recheck(final); err != nil {
+		again, err := decide(final)
+		if err == nil && again.Behavior == permission.Deny {
+			err = errors.New(again.Message)
+		}
+		if err != nil {
 			return loop.Decided{Key: c.Key, Reason: "the updated input is denied", Content: message.TextContent(err.Error())}
 		}
 		d.Input = final
@@ -145,14 +164,9 @@ func (s *Session) ask(ctx context.Context, c loop.Call, spec tool.Spec, mode per
 	return d
 }
 
-// askSafely asks one at a time. The wait ends with the answer or with ctx,
-// whether the callback heeds it or not.
-func (s *Session) askSafely(ctx context.Context, r AskRequest) (AskAnswer, error) {
-	select {
-	case s.asking <- struct{}{}:
-	case <-ctx.Done():
-		return AskAnswer{}, ctx.Err()
-	}
+// askSafely asks, and calls over when the callback has come back. The wait ends
+// with the answer or with ctx, whether the callback heeds it or not.
+func (s *Session) askSafely(ctx context.Context, r AskRequest, over func()) (AskAnswer, error) {
 	type outcome struct {
 		ans AskAnswer
 		err error
@@ -164,7 +178,7 @@ func (s *Session) askSafely(ctx context.Context, r AskRequest) (AskAnswer, error
 			if p := recover(); p != nil {
 				o.err = fmt.Errorf("the approval callback panicked: %v", p)
 			}
-			<-s.asking
+			over()
 			done <- o
 		}()
 		o.ans, o.err = s.cfg.Ask(ctx, r)
@@ -191,7 +205,6 @@ func (s *Session) run(key string) func(context.Context) loop.Event {
 		}
 	}
 	t, spec, ok := s.tools.Get(c.Name)
-	mode := permission.Mode(s.machine.Settings().Mode)
 	return func(ctx context.Context) loop.Event {
 		if !ok {
 			return loop.Finished{Key: key, IsError: true, Content: message.TextContent((&tool.UnknownToolError{Name: c.Name, Known: s.tools.Names()}).Error())}
@@ -200,7 +213,7 @@ func (s *Session) run(key string) func(context.Context) loop.Event {
 			return loop.Finished{Key: key, IsError: true, Content: message.TextContent("Not executed: the request was interrupted.")}
 		}
 		call := &tool.Call{
-			ID: c.ID, Key: s.cfg.Loop.SessionID + "/" + key, Name: c.Name, Input: input, Env: s.env(mode),
+			ID: c.ID, Key: s.cfg.Loop.SessionID + "/" + key, Name: c.Name, Input: input, Env: s.env(),
 		}
 		f := s.finish(key, spec, func() (*tool.Result, error) {
 			return s.await(ctx, loop.Effect{Kind: loop.DoRun, ID: key}, t, spec, call)
@@ -331,14 +344,15 @@ func callSafely(ctx context.Context, t tool.Tool, spec tool.Spec, call *tool.Cal
 	return t.Call(ctx, call)
 }
 
-// env is what calls of this session know of it, in the mode of their start.
-func (s *Session) env(mode permission.Mode) *tool.Env {
+// env is what calls of this session know of it at their start.
+func (s *Session) env() *tool.Env {
+	policy := s.rules.get()
 	return &tool.Env{
-		Dir: s.cfg.Dir, Dirs: s.cfg.Dirs, SessionID: s.cfg.Loop.SessionID, State: s.state, Tasks: s.tasks,
+		Dir: s.cfg.Dir, Dirs: policy.Added(), SessionID: s.cfg.Loop.SessionID, State: s.state, Tasks: s.tasks,
 		Getenv: s.cfg.Getenv, Environ: s.cfg.Environ,
 		PutBlob:    s.putBlob,
-		ReadDenied: s.rules.Load().ReadDenied,
-		NeedsRead:  s.needsRead(mode),
+		ReadDenied: policy.ReadDenied,
+		NeedsRead:  s.needsRead(),
 	}
 }
 

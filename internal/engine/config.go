@@ -45,6 +45,9 @@ type Config struct {
 	// where reading it would need approval, or Read is not offered (T-64).
 	RelaxedEdits bool
 	Ask          func(context.Context, AskRequest) (AskAnswer, error) // nil: nobody can be asked
+	AskTogether  bool                                                 // ask about several calls at once (P-121)
+	Keep         func(permission.Update) error                        // writes an update where it belongs (P-123); nil: kept nowhere
+	CheckMode    func(permission.Mode) error                          // refuses modes for an answer; nil: none
 
 	Resume     *Resume       // nil: a new session
 	Title      string        // of a session that has none (S-47)
@@ -112,6 +115,9 @@ type AskAnswer struct {
 	Input     json.RawMessage // allow: replaces the input; nil: as it was
 	Message   string          // deny: told to the model
 	Interrupt bool            // deny: also ends the user turn (L-147)
+	// Updates are changes that come with an allow, made in order before the call
+	// runs (P-129).
+	Updates []permission.Update
 }
 
 const defaultQueueBytes = 8 << 20

@@ -2,55 +2,23 @@ package engine
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/turnwright/turnwright/internal/history"
 	"github.com/turnwright/turnwright/internal/loop"
-	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/model"
 	"github.com/turnwright/turnwright/permission"
 	"github.com/turnwright/turnwright/tool"
 )
 
-// refresh looks whether the permission rules have changed. What went wrong with a
-// change is told in the stream as well as on stderr (B-044).
-func (s *Session) refresh() {
-	p, news := s.cfg.Rules()
-	s.rules.Store(p)
-	for _, line := range news {
-		s.cfg.Warn(line)
-		s.emit(&message.Informational{Content: line, Level: "warning"})
-	}
-}
-
-// policy is the gate in a mode that may have changed since the start (P-5).
-// Where settings have forbidden bypassPermissions since, the mode that is left
-// to start in decides (P-24).
-func (s *Session) policy(mode permission.Mode) (*permission.Policy, error) {
-	p := s.rules.Load()
-	if mode == "" || mode == p.Mode {
-		return p, nil
-	}
-	as, err := p.WithMode(mode)
-	if errors.Is(err, permission.ErrBypassUnavailable) {
-		return p, nil
-	}
-	return as, err
-}
-
 // gate asks the rules and the mode about a call (P-27).
-func (s *Session) gate(t tool.Tool, spec tool.Spec, mode permission.Mode, input json.RawMessage) (permission.Decision, error) {
+func (s *Session) gate(t tool.Tool, spec tool.Spec, input json.RawMessage) (permission.Decision, error) {
 	s.refresh()
-	policy, err := s.policy(mode)
-	if err != nil {
-		return permission.Decision{}, err
-	}
 	r := permission.Request{Tool: spec.Name, ReadOnly: spec.Traits.ReadOnly, Input: input, Outputs: s.outputs.all()}
 	if l, ok := t.(tool.Locator); ok {
-		r.Dir = l.WorkDir(s.env(mode))
+		r.Dir = l.WorkDir(s.env())
 	}
 	if a, ok := t.(tool.Accesser); ok {
 		accesses, err := a.Accesses(input)
@@ -59,7 +27,7 @@ func (s *Session) gate(t tool.Tool, spec tool.Spec, mode permission.Mode, input 
 		}
 		r.Accesses = accesses
 	}
-	return policy.Decide(r), nil
+	return s.rules.get().Decide(r), nil
 }
 
 // outputs are the files that this session made for the model to read.
@@ -87,19 +55,15 @@ func (o *outputs) all() []string {
 }
 
 // needsRead says which files must have been read before they are changed
-// (T-64). It is asked while calls run, so the mode is the one at their start.
-func (s *Session) needsRead(mode permission.Mode) func(string) bool {
-	if !s.cfg.RelaxedEdits || s.rules.Load().Removed("Read") {
+// (T-64), by the rules at the start of a call.
+func (s *Session) needsRead() func(string) bool {
+	if !s.cfg.RelaxedEdits || s.rules.get().Removed("Read") {
 		return nil // every file
 	}
 	if _, _, ok := s.cfg.Tools.Get("Read"); !ok {
 		return nil
 	}
-	policy, err := s.policy(mode)
-	if err != nil {
-		return nil
-	}
-	return policy.NeedsApprovalToRead
+	return s.rules.get().NeedsApprovalToRead
 }
 
 // question is what whoever approves gets to see of a call.
@@ -136,7 +100,7 @@ const titleSize = 200
 // (T-10).
 func (s *Session) offered() *tool.Registry {
 	s.refresh()
-	rules := s.rules.Load()
+	rules := s.rules.get()
 	return s.cfg.Tools.Filter(func(spec tool.Spec) bool { return !rules.Removed(spec.Name) })
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/turnwright/turnwright/internal/journal"
 	"github.com/turnwright/turnwright/internal/loop"
-	"github.com/turnwright/turnwright/permission"
 	"github.com/turnwright/turnwright/session"
 	"github.com/turnwright/turnwright/tool"
 )
@@ -105,7 +104,7 @@ func (s *Session) findOut() map[string]loop.Known {
 		}
 		call := &tool.Call{
 			ID: c.ID, Key: s.cfg.Loop.SessionID + "/" + c.Key, Name: c.Name, Input: input,
-			Env: s.env(permission.Mode(s.machine.Settings().Mode)),
+			Env: s.env(),
 		}
 		found := false
 		f := s.finish(c.Key, spec, func() (res *tool.Result, err error) {

@@ -12,7 +12,6 @@ import (
 	"github.com/turnwright/turnwright/internal/history"
 	"github.com/turnwright/turnwright/internal/loop"
 	"github.com/turnwright/turnwright/message"
-	"github.com/turnwright/turnwright/permission"
 	"github.com/turnwright/turnwright/tool"
 )
 
@@ -26,8 +25,8 @@ type Session struct {
 	tools     *tool.Registry    // what the model sees
 	assembler history.Assembler // owned by the actor
 	out       *output
-	rules     atomic.Pointer[permission.Policy] // as they were when they were last looked at
-	asking    chan struct{}                     // holds a token while somebody is asked: one at a time (P-121)
+	rules     rules
+	asking    chan struct{} // holds a token while somebody is asked: one at a time (P-121)
 	jour      *journalWriter
 	state     *tool.State
 	beats     beats
@@ -82,6 +81,7 @@ func New(ctx context.Context, cfg Config) *Session {
 		over:    make(chan struct{}),
 		running: map[loop.Effect]context.CancelFunc{},
 	}
+	s.rules.mode = cfg.Mode
 	s.tools = s.offered()
 	s.tasks = &tasks{s: s}
 	s.closeTools = sync.OnceValue(s.closeEach)
@@ -426,11 +426,6 @@ func (s *Session) EndInput() error {
 
 // NewID returns a random UUID in text form.
 func NewID() string { return uuidText(newUUID()) }
-
-// Configure changes model or mode; empty values stay.
-func (s *Session) Configure(model, mode string) error {
-	return s.post(loop.Configure{Model: model, Mode: mode, Tell: true})
-}
 
 // Interrupt ends the running user turn and returns the receipt (L-194 to L-196).
 func (s *Session) Interrupt(ctx context.Context, cancelQueue bool) (loop.Reply, error) {
