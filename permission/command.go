@@ -40,6 +40,14 @@ func (c *commandPattern) matchLoose(text string) bool {
 	return c.matchAs(c.text, text) || c.matchAs(c.unquoted, text)
 }
 
+// matchText is match for a text with its quotes, and matchLoose for another.
+func (c *commandPattern) matchText(text string, quoted bool) bool {
+	if quoted {
+		return c.match(text)
+	}
+	return c.matchLoose(text)
+}
+
 func (c *commandPattern) matchAs(pattern, text string) bool {
 	if !c.wild {
 		return pattern == text

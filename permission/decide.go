@@ -31,6 +31,22 @@ const (
 	Ask   Behavior = "ask" // to be asked about; denied where nobody can be asked (P-35)
 )
 
+// Step is a place in the order in which a call is judged (P-27). Hooks come
+// before the first, the callback after the last.
+type Step string
+
+// The steps, in their order.
+const (
+	StepDeny     Step = "deny rules"
+	StepAsk      Step = "ask rules"
+	StepPerson   Step = "needs a person" // whatever is allowed: P-31, P-111
+	StepMode     Step = "mode"
+	StepBuiltin  Step = "needs no approval" // P-66, P-97, P-7
+	StepAllow    Step = "allow rules"
+	StepPrompt   Step = "prompt"
+	stepInternal Step = "fault"
+)
+
 // The values of Decision.ReasonType (P-136).
 const (
 	ReasonRule  = "rule"
@@ -41,8 +57,11 @@ const (
 // Decision is the outcome for a call and why.
 type Decision struct {
 	Behavior   Behavior
+	Step       Step   // where the decision was made
 	ReasonType string // ReasonRule, ReasonMode or ReasonOther
-	Reason     string // for people and records: the rule's text, the mode, …
+	Reason     string // for people and records: the rule's text and source, the mode, …
+	Rule       string // the text of the rule that decided; "": no single one did
+	Source     Source // of that rule
 	Message    string // of a denial: the text for the model (P-138)
 	// For whoever is asked (P-114): the path outside the working directories that
 	// stands in the way, "" for none, and what would spare the question next time.
@@ -72,7 +91,7 @@ func isOne(name string, of []string) bool { return slices.Contains(of, name) }
 func (p *Policy) Decide(r Request) (d Decision) {
 	defer func() {
 		if fault := recover(); fault != nil { // fails closed
-			d = denied(r.Tool, ReasonOther, fmt.Sprintf("the permission check failed: %v", fault), true)
+			d = denied(r.Tool, stepInternal, ReasonOther, fmt.Sprintf("the permission check failed: %v", fault), true)
 		}
 	}()
 	name := p.Canonical(r.Tool)
@@ -81,16 +100,16 @@ func (p *Policy) Decide(r Request) (d Decision) {
 		return d
 	}
 	if r.Interactive || isOne(name, askers) {
-		return p.ask(r.Tool, ReasonOther, "the tool needs an answer of a person")
+		return p.ask(r.Tool, StepPerson, ReasonOther, "the tool needs an answer of a person")
 	}
 	if slices.ContainsFunc(r.Accesses, func(a Access) bool {
 		return (a.Kind == Read || a.Kind == Write) && !(filepath.IsAbs(a.Target) && filepath.IsAbs(a.Written))
 	}) {
-		return p.ask(r.Tool, ReasonOther, "the call names a path that is not absolute")
+		return p.ask(r.Tool, StepPerson, ReasonOther, "the call names a path that is not absolute")
 	}
 	if cmd != nil {
 		if target, found := cmd.critical(); found { // P-111
-			return p.ask(r.Tool, ReasonOther, fmt.Sprintf("the command removes %s, which nothing but an answer approves", target))
+			return p.ask(r.Tool, StepPerson, ReasonOther, fmt.Sprintf("the command removes %s, which nothing but an answer approves", target))
 		}
 	}
 	if p.Mode == ModeBypass || p.Mode == ModePlan && p.BypassAvailable { // P-14: plan mode enforces nothing then
@@ -114,6 +133,7 @@ func (r Request) readsOutputs() bool {
 // byRules looks at deny and ask rules, in that order (P-33).
 func (p *Policy) byRules(name string, r Request, cmd *command) (d Decision, decided bool) {
 	var unsure *Rule // cannot be ruled out
+	step := StepAsk
 	for _, list := range []struct {
 		rules []Rule
 		deny  bool
@@ -122,16 +142,18 @@ func (p *Policy) byRules(name string, r Request, cmd *command) (d Decision, deci
 			switch p.covers(rule, name, r, cmd) {
 			case yes:
 				if list.deny {
-					d = denied(r.Tool, ReasonRule, "deny "+rule.named(), true)
+					d = denied(r.Tool, StepDeny, ReasonRule, rule.describe("deny"), true).by(rule)
 					if text := unreadable(rule, name); text != "" {
 						d.Message = text
 					}
 					return d, true
 				}
-				return p.ask(r.Tool, ReasonRule, "ask "+rule.named()), true
+				return p.ask(r.Tool, StepAsk, ReasonRule, rule.describe("ask")).by(rule), true
 			case maybe:
 				if unsure == nil {
-					unsure = &list.rules[i]
+					if unsure = &list.rules[i]; list.deny {
+						step = StepDeny
+					}
 				}
 			}
 		}
@@ -143,7 +165,7 @@ func (p *Policy) byRules(name string, r Request, cmd *command) (d Decision, deci
 	if cmd != nil && cmd.err != nil {
 		why = cmd.err.Error()
 	}
-	return p.ask(r.Tool, ReasonRule, unsure.named()+" cannot be ruled out: "+why), true
+	return p.ask(r.Tool, step, ReasonRule, fmt.Sprintf("rule %q cannot be ruled out: %s", *unsure, why)).by(*unsure), true
 }
 
 // unreadable is the text for an edit of a file that a Read deny rule covers
@@ -202,7 +224,7 @@ func (p *Policy) covers(rule Rule, name string, r Request, cmd *command) hold {
 }
 
 func (p *Policy) byMode() Decision {
-	return Decision{Behavior: Allow, ReasonType: ReasonMode, Reason: fmt.Sprintf("permission mode %q", p.Mode)}
+	return Decision{Behavior: Allow, Step: StepMode, ReasonType: ReasonMode, Reason: fmt.Sprintf("permission mode %q", p.Mode)}
 }
 
 // decideCommand judges the command of a shell by mode and allow rules.
@@ -210,14 +232,15 @@ func (p *Policy) decideCommand(name string, r Request, cmd *command) Decision {
 	plan := p.Mode == ModePlan
 	v := cmd.judge(name, plan)
 	if v.ok {
-		return Decision{Behavior: Allow, ReasonType: v.typ, Reason: v.why}
+		step := map[string]Step{ReasonRule: StepAllow, ReasonMode: StepMode, ReasonOther: StepBuiltin}[v.typ]
+		return Decision{Behavior: Allow, Step: step, ReasonType: v.typ, Reason: v.why}.byAny(v.rule)
 	}
 	if plan {
-		d := p.ask(r.Tool, ReasonMode, "plan mode: shell commands that do more than read need an answer even where a rule allows them ("+v.why+")")
+		d := p.ask(r.Tool, StepMode, ReasonMode, "plan mode: shell commands that do more than read need an answer even where a rule allows them ("+v.why+")")
 		d.BlockedPath = v.blocked
 		return d
 	}
-	d := p.ask(r.Tool, ReasonMode, fmt.Sprintf("permission mode %q: %s", p.Mode, v.why))
+	d := p.ask(r.Tool, StepPrompt, ReasonMode, fmt.Sprintf("permission mode %q: %s", p.Mode, v.why))
 	if d.Behavior == Ask {
 		d.BlockedPath, d.Suggestions = v.blocked, allowing(toLocal, v.missing...)
 	}
@@ -230,13 +253,13 @@ func (p *Policy) decideCall(name string, r Request) Decision {
 	edits := isOne(name, fileEditors)
 	switch {
 	case p.Mode == ModePlan && (edits || isOne(name, shells)):
-		return p.ask(r.Tool, ReasonMode, "plan mode: edits and shell commands need an answer even where a rule allows them")
+		return p.ask(r.Tool, StepMode, ReasonMode, "plan mode: edits and shell commands need an answer even where a rule allows them")
 	case p.Mode == ModeAcceptEdits && edits && !protected && p.inScope(r.Accesses, Read, Write):
 		return p.byMode()
 	case isOne(name, fileReaders) && (p.inScope(r.Accesses, Read) || r.readsOutputs()):
-		return Decision{Behavior: Allow, ReasonType: ReasonOther, Reason: "reads inside the working directories"}
+		return Decision{Behavior: Allow, Step: StepBuiltin, ReasonType: ReasonOther, Reason: "reads inside the working directories"}
 	case isOne(name, noApproval):
-		return Decision{Behavior: Allow, ReasonType: ReasonOther, Reason: "the tool needs no approval"}
+		return Decision{Behavior: Allow, Step: StepBuiltin, ReasonType: ReasonOther, Reason: "the tool needs no approval"}
 	}
 	held := false // a rule covers the call, but not on a protected path
 	for _, rule := range p.Allow {
@@ -247,12 +270,12 @@ func (p *Policy) decideCall(name string, r Request) Decision {
 			held = true
 			continue
 		}
-		return Decision{Behavior: Allow, ReasonType: ReasonRule, Reason: "allow " + rule.named()}
+		return Decision{Behavior: Allow, Step: StepAllow, ReasonType: ReasonRule, Reason: rule.describe("allow")}.by(rule)
 	}
 	if held {
-		return p.ask(r.Tool, ReasonOther, "writes to a protected path, which no allow rule of options or settings approves")
+		return p.ask(r.Tool, StepAllow, ReasonOther, "writes to a protected path, which no allow rule of options or settings approves")
 	}
-	d := p.ask(r.Tool, ReasonMode, fmt.Sprintf("permission mode %q: nothing allows the call", p.Mode))
+	d := p.ask(r.Tool, StepPrompt, ReasonMode, fmt.Sprintf("permission mode %q: nothing allows the call", p.Mode))
 	if d.Behavior == Ask {
 		d.Suggestions = p.suggest(name, r)
 		for _, a := range r.Accesses {
@@ -285,11 +308,24 @@ func (p *Policy) permits(rule Rule, name string, r Request) bool {
 
 // ask is the end of a flow that would prompt; in dontAsk that is a denial
 // (P-15, P-30, P-31).
-func (p *Policy) ask(tool, typ, reason string) Decision {
+func (p *Policy) ask(tool string, step Step, typ, reason string) Decision {
 	if p.Mode == ModeDontAsk {
-		return denied(tool, ReasonMode, fmt.Sprintf("permission mode %q (%s)", p.Mode, reason), true)
+		return denied(tool, StepMode, ReasonMode, fmt.Sprintf("permission mode %q (%s)", p.Mode, reason), true)
 	}
-	return Decision{Behavior: Ask, ReasonType: typ, Reason: reason}
+	return Decision{Behavior: Ask, Step: step, ReasonType: typ, Reason: reason}
+}
+
+// by notes the rule that decided.
+func (d Decision) by(r Rule) Decision {
+	d.Rule, d.Source = r.String(), r.Source
+	return d
+}
+
+func (d Decision) byAny(r *Rule) Decision {
+	if r == nil {
+		return d
+	}
+	return d.by(*r)
 }
 
 // Unasked turns a decision to ask into the denial for a session where nobody
@@ -298,11 +334,13 @@ func (d Decision) Unasked(tool string) Decision {
 	if d.Behavior != Ask {
 		return d
 	}
-	return denied(tool, ReasonMode, "no way to ask: "+d.Reason, true)
+	no := denied(tool, d.Step, ReasonMode, "no way to ask: "+d.Reason, true)
+	no.Rule, no.Source = d.Rule, d.Source
+	return no
 }
 
-func denied(tool, typ, reason string, final bool) Decision {
-	return Decision{Behavior: Deny, ReasonType: typ, Reason: reason, Message: DenyText(tool, reason, final)}
+func denied(tool string, step Step, typ, reason string, final bool) Decision {
+	return Decision{Behavior: Deny, Step: step, ReasonType: typ, Reason: reason, Message: DenyText(tool, reason, final)}
 }
 
 // DenyText returns the text of a denial for the model: it names the tool and

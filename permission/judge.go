@@ -21,6 +21,7 @@ type verdict struct {
 	ok      bool
 	typ     string // ReasonRule, ReasonMode or ReasonOther
 	why     string // what approves it, or what stands against it
+	rule    *Rule  // that approves it
 	blocked string // a path outside the working directories that stands against it
 	// missing are the rules that would approve what is not approved.
 	missing []RuleValue
@@ -28,6 +29,11 @@ type verdict struct {
 
 // refuse is a verdict against a part.
 func refuse(format string, args ...any) verdict { return verdict{why: fmt.Sprintf(format, args...)} }
+
+// approved is the verdict of an allow rule.
+func approved(r Rule) verdict {
+	return verdict{ok: true, typ: ReasonRule, why: r.describe("allow"), rule: &r}
+}
 
 // judge says whether every part of the command is approved: by being read-only
 // (P-66), by the mode (P-8) or by allow rules (P-59). only limits it to the
@@ -61,7 +67,7 @@ func (c *command) judge(tool string, only bool) verdict {
 		if !ok || only {
 			return refuse("it holds %s", strings.Join(c.script.Unsure, "; "))
 		}
-		return verdict{ok: true, typ: ReasonRule, why: "allow " + rule.named()}
+		return approved(rule)
 	}
 	if len(c.script.Parts) == 0 {
 		return verdict{ok: true, typ: ReasonOther, why: "the command does nothing"}
@@ -71,7 +77,7 @@ func (c *command) judge(tool string, only bool) verdict {
 		v := c.judgePart(tool, i, only)
 		if v.ok {
 			if v.typ != ReasonOther && out.typ != ReasonRule {
-				out.typ, out.why = v.typ, v.why
+				out.typ, out.why, out.rule = v.typ, v.why, v.rule
 			}
 			continue
 		}
@@ -107,7 +113,7 @@ func (c *command) judgePart(tool string, i int, only bool) verdict {
 	if len(part.Redirects) > 0 && !byRule && !only {
 		words, read := shell.Stripped(part.Words)
 		if rule, ok := c.byRule(tool, part, words, read); ok {
-			byRule, v.typ, v.why = true, ReasonRule, "allow "+rule.named()
+			byRule, v = true, approved(rule)
 		}
 	}
 	for _, red := range part.Redirects {
@@ -191,7 +197,7 @@ func (c *command) judgeWords(tool string, part shell.Part, at *place, only bool)
 		return v
 	}
 	if rule, ok := c.byRule(tool, part, words, read && unsafe < 0); ok {
-		return verdict{ok: true, typ: ReasonRule, why: "allow " + rule.named()}
+		return approved(rule)
 	}
 	if len(c.script.Unsure) > 0 && len(part.Words) > 0 {
 		v.why += "; it holds " + strings.Join(c.script.Unsure, "; ")

@@ -52,13 +52,13 @@ func (r Rule) String() string {
 	return r.Tool + "(" + escaper.Replace(r.Specifier) + ")"
 }
 
-// named is the rule in the reason of a decision, with its source where that is
-// a settings file.
-func (r Rule) named() string {
-	if r.Source.file() {
-		return fmt.Sprintf("rule %q of %s", r, r.Source)
+// describe is what people and the model are told of a rule that decided: its
+// list, its text and where it stands.
+func (r Rule) describe(kind string) string {
+	if r.Source == "" {
+		return fmt.Sprintf("%s rule %q", kind, r)
 	}
-	return fmt.Sprintf("rule %q", r)
+	return fmt.Sprintf("%s rule %q (%s)", kind, r, r.Source)
 }
 
 // ErrScopedRule is wrapped by the error for a rule that is well formed but

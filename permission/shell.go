@@ -295,28 +295,28 @@ func (c *command) ownTexts(f func(text string, quoted bool) bool) bool {
 			return true
 		}
 	}
-	for i, part := range c.script.Parts {
-		if len(part.Words) > 0 && f(shell.Text(part.Words), true) {
+	for i := range c.script.Parts {
+		if c.partTexts(i, f) {
 			return true
-		}
-		for _, words := range c.parts[i].inner {
-			if f(shell.Text(words), true) || f(shell.Unquoted(words), false) {
-				return true
-			}
 		}
 	}
 	return false
 }
 
+// partTexts is texts for one part, without the scripts inside it.
+func (c *command) partTexts(i int, f func(text string, quoted bool) bool) bool {
+	if words := c.script.Parts[i].Words; len(words) > 0 && f(shell.Text(words), true) {
+		return true
+	}
+	return slices.ContainsFunc(c.parts[i].inner, func(words []shell.Word) bool {
+		return f(shell.Text(words), true) || f(shell.Unquoted(words), false)
+	})
+}
+
 // forbids reports whether a deny or ask rule about commands covers the command
 // or any part of it.
 func (c *command) forbids(rule *commandPattern) hold {
-	if c.texts(func(text string, quoted bool) bool {
-		if quoted {
-			return rule.match(text)
-		}
-		return rule.matchLoose(text)
-	}) {
+	if c.texts(rule.matchText) {
 		return yes
 	}
 	if c.unread() {
@@ -341,22 +341,28 @@ func (c *command) itselfReaches(rule Rule) hold {
 		return maybe
 	}
 	found := no
-	for i, part := range c.script.Parts {
-		at := &c.parts[i]
-		for _, red := range part.Redirects {
-			if rule.Tool == "Read" || red.Write {
-				found = max(found, c.names(rule.path, at, red.Target, false))
+	for i := range c.script.Parts {
+		found = max(found, c.partReaches(i, rule))
+	}
+	return found
+}
+
+// partReaches is reaches for one part.
+func (c *command) partReaches(i int, rule Rule) (found hold) {
+	part, at := c.script.Parts[i], &c.parts[i]
+	for _, red := range part.Redirects {
+		if rule.Tool == "Read" || red.Write {
+			found = max(found, c.names(rule.path, at, red.Target, false))
+		}
+	}
+	for _, words := range at.inner {
+		if shell.Feeds(part.Words) { // it gets names that are not in the text
+			more, _ := shell.NamedFiles(append(slices.Clone(words), shell.Word{Text: "x", Source: "x", Literal: true}))
+			if rule.Tool != "Edit" || len(more.Writes) > 0 {
+				found = max(found, maybe)
 			}
 		}
-		for _, words := range at.inner {
-			if shell.Feeds(part.Words) { // it gets names that are not in the text
-				more, _ := shell.NamedFiles(append(slices.Clone(words), shell.Word{Text: "x", Source: "x", Literal: true}))
-				if rule.Tool != "Edit" || len(more.Writes) > 0 {
-					found = max(found, maybe)
-				}
-			}
-			found = max(found, c.namedFiles(rule, at, words, len(c.script.Parts) > 1))
-		}
+		found = max(found, c.namedFiles(rule, at, words, len(c.script.Parts) > 1))
 	}
 	return found
 }

@@ -6,6 +6,8 @@
 //	turnwright sessions      list the sessions of the directory
 //	turnwright completion SHELL
 //	                         the completion script for bash, zsh or fish
+//	turnwright permissions check COMMAND
+//	                         say what would become of a call, and why
 //	turnwright demo          the reference scenario, without key and network
 //
 // See docs/contract/cli.md.
@@ -41,6 +43,8 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 			return runCompletion(args[1:], stdout, stderr)
 		case cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd:
 			return runComplete(args, stdout, stderr)
+		case "permissions":
+			return runPermissions(args[1:], stdout, stderr)
 		}
 	}
 	f, err := parse(args)

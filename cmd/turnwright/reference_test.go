@@ -43,6 +43,7 @@ func reference() string {
     turnwright [flags] -p PROMPT        run one prompt and print the answer
     turnwright sessions [--all] [--json]  list the sessions of the directory
     turnwright completion SHELL         print the completion script for bash, zsh or fish
+    turnwright permissions check COMMAND  say what would become of a call, and why
     turnwright demo [flags]             the reference scenario, without key and network
 
 The prompt is one argument, standard input, or both: then the prompt comes first and the piped text after a blank line. A list flag takes everything up to the next word that begins with "-", so the prompt stands before it or after ` + "`--`" + `.
