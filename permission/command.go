@@ -9,10 +9,28 @@ import (
 
 // commandPattern is the specifier of a Bash rule (P-54 to P-57).
 type commandPattern struct {
-	text     string // as in the rule, blanks collapsed; a final ":*" is " *"
-	unquoted string // text without quotes and backslashes, for rules that forbid
-	wild     bool
-	boundary bool // ends with " *": nothing or a blank may follow
+	text  string // as in the rule, blanks collapsed; a final ":*" is " *"
+	wild  bool
+	exact textPattern
+	loose *textPattern // without quotes and backslashes, for rules that forbid; nil: the same
+}
+
+// textPattern is a text with or without "*", made ready.
+type textPattern struct {
+	parts []string // between the stars; one: the text has none
+	stem  []string // of a text that ends with " *", the parts of what stands before it: nothing or a blank may follow
+}
+
+func newTextPattern(text string) (p textPattern) {
+	p.parts = strings.Split(text, "*")
+	if stem, ok := strings.CutSuffix(text, " *"); ok {
+		p.stem = strings.Split(stem, "*")
+	}
+	return p
+}
+
+func (p *textPattern) match(text string) bool {
+	return globParts(p.parts, text) || p.stem != nil && globParts(p.stem, text)
 }
 
 func compileCommand(spec string) (*commandPattern, error) {
@@ -26,18 +44,22 @@ func compileCommand(spec string) (*commandPattern, error) {
 	if strings.Trim(text, "* ") == "" {
 		return nil, errors.New("names no command; leave the parentheses out to cover every one")
 	}
-	return &commandPattern{
-		text: text, wild: strings.Contains(text, "*"), boundary: strings.HasSuffix(text, " *"),
-		unquoted: strings.NewReplacer(`'`, "", `"`, "", `\`, "").Replace(text),
-	}, nil
+	c := &commandPattern{text: text, wild: strings.Contains(text, "*"), exact: newTextPattern(text)}
+	if plain := quotes.Replace(text); plain != text {
+		p := newTextPattern(plain)
+		c.loose = &p
+	}
+	return c, nil
 }
 
+var quotes = strings.NewReplacer(`'`, "", `"`, "", `\`, "")
+
 // match reports whether the rule covers a command text.
-func (c *commandPattern) match(text string) bool { return c.matchAs(c.text, text) }
+func (c *commandPattern) match(text string) bool { return c.exact.match(text) }
 
 // matchLoose is match without regard to quotes: it is wider.
 func (c *commandPattern) matchLoose(text string) bool {
-	return c.matchAs(c.text, text) || c.matchAs(c.unquoted, text)
+	return c.exact.match(text) || c.loose != nil && c.loose.match(text)
 }
 
 // matchText is match for a text with its quotes, and matchLoose for another.
@@ -46,15 +68,4 @@ func (c *commandPattern) matchText(text string, quoted bool) bool {
 		return c.match(text)
 	}
 	return c.matchLoose(text)
-}
-
-func (c *commandPattern) matchAs(pattern, text string) bool {
-	if !c.wild {
-		return pattern == text
-	}
-	if c.boundary {
-		stem := strings.TrimSuffix(pattern, " *")
-		return stem == text || strings.Contains(stem, "*") && globMatch(stem, text) || globMatch(stem+" *", text)
-	}
-	return globMatch(pattern, text)
 }

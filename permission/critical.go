@@ -29,7 +29,7 @@ func (p *Policy) criticalTarget(at *place, w shell.Word) bool {
 		if !known {
 			// In an unknown directory, "." and its parents may be anything, and
 			// so may be what is another directory in each process.
-			return slices.ContainsFunc(append([]string{""}, at.dirs...), func(dir string) bool { return perProcess(dir + "/" + path) }) ||
+			return slices.ContainsFunc(append([]string{""}, at.dirs...), func(dir string) bool { return at.disk.perProcess(dir + "/" + path) }) ||
 				!strings.ContainsFunc(path, func(r rune) bool { return r != '.' && r != '/' })
 		}
 		return slices.ContainsFunc(all, func(a Access) bool { return p.criticalDir(a.Target) || p.criticalDir(a.Written) })
@@ -102,8 +102,8 @@ func (c *command) critical() (target string, found bool) {
 		}
 		for i := range c.script.Parts {
 			at := &c.parts[i]
-			for _, words := range at.inner {
-				for _, w := range shell.Removed(words) {
+			for _, in := range at.inner {
+				for _, w := range shell.Removed(in.words) {
 					if shell.Elsewhere(c.script.Parts[i].Words) || c.p.criticalTarget(at, w) {
 						target = w.Source
 						return true

@@ -210,7 +210,7 @@ func (p *Policy) covers(rule Rule, name string, r Request, cmd *command) hold {
 			case !governed:
 			case !filepath.IsAbs(a.Target) || !filepath.IsAbs(a.Written):
 				return maybe
-			case rule.path.match(a.Target) || rule.path.match(a.Written): // P-87, P-88
+			case rule.path.covers(a): // P-87, P-88
 				return yes
 			}
 		}
@@ -233,7 +233,7 @@ func (p *Policy) decideCommand(name string, r Request, cmd *command) Decision {
 	v := cmd.judge(name, plan)
 	if v.ok {
 		step := map[string]Step{ReasonRule: StepAllow, ReasonMode: StepMode, ReasonOther: StepBuiltin}[v.typ]
-		return Decision{Behavior: Allow, Step: step, ReasonType: v.typ, Reason: v.why}.byAny(v.rule)
+		return Decision{Behavior: Allow, Step: step, ReasonType: v.typ, Reason: v.reason()}.byAny(v.rule)
 	}
 	if plan {
 		d := p.ask(r.Tool, StepMode, ReasonMode, "plan mode: shell commands that do more than read need an answer even where a rule allows them ("+v.why+")")

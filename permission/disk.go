@@ -181,7 +181,7 @@ func (p *Policy) hides(dirs []string) bool {
 // guards reports whether a rule forbids to read a file.
 func (p *Policy) guards(a Access) bool {
 	return slices.ContainsFunc(slices.Concat(p.Deny, p.Ask), func(r Rule) bool {
-		return r.Tool == "Read" && r.path != nil && (r.path.match(a.Target) || r.path.match(a.Written))
+		return r.Tool == "Read" && r.path != nil && r.path.covers(a)
 	})
 }
 
@@ -198,20 +198,19 @@ func globbed(part, name string) bool {
 // foreignRepository reports whether git, run in dir, may take settings from
 // files that are not protected: those of a bare repository in the directory or
 // above it, or of one that ".git" only points to (P-9).
-func (p *Policy) foreignRepository(dir string) bool {
-	exists := func(parts ...string) bool {
-		_, err := os.Lstat(filepath.Join(parts...))
-		return err == nil || !missing(err)
-	}
+func (p *Policy) foreignRepository(disk *links, dir string) bool {
+	exists := func(dir, name string) bool { return !disk.at(strings.TrimSuffix(dir, "/") + "/" + name).gone }
 	for {
 		// A file "commondir" names another place for the objects and settings.
 		if exists(dir, "HEAD") && (exists(dir, "objects") || exists(dir, "commondir")) {
 			return true
 		}
 		git := filepath.Join(dir, ".git")
-		if info, err := os.Lstat(git); err == nil {
+		if exists(dir, ".git") {
 			to := git
-			switch {
+			switch info, err := os.Lstat(git); {
+			case err != nil:
+				return true
 			case info.Mode().IsRegular():
 				text, err := os.ReadFile(git)
 				if err != nil || len(text) > 4096 {
@@ -222,7 +221,7 @@ func (p *Policy) foreignRepository(dir string) bool {
 					to = filepath.Join(dir, to)
 				}
 			}
-			real, err := Resolve(to)
+			real, err := disk.resolve(to)
 			if err != nil || p.inDirs(real) && !Protected(real) {
 				return true
 			}
@@ -236,41 +235,6 @@ func (p *Policy) foreignRepository(dir string) bool {
 		}
 		dir = parent
 	}
-}
-
-// perProcess reports whether a path goes through files that are others in every
-// process, such as /proc/self/cwd, itself or by a link.
-func perProcess(name string) bool {
-	process := func(parts []string) bool {
-		return len(parts) > 2 && parts[0] == "proc" && (parts[1] == "self" || parts[1] == "thread-self" || strings.Trim(parts[1], "0123456789") == "") ||
-			len(parts) > 3 && parts[0] == "dev" && parts[1] == "fd"
-	}
-	split := func(s string) []string {
-		return strings.FieldsFunc(filepath.ToSlash(s), func(r rune) bool { return r == '/' })
-	}
-	for range maxLinks {
-		if process(split(name)) || process(split(filepath.Clean(name))) {
-			return true
-		}
-		parts := append([]string{""}, split(name)...)
-		next := ""
-		for i := 2; i <= len(parts) && next == ""; i++ {
-			at := strings.Join(parts[:i], "/")
-			to, err := os.Readlink(at)
-			if err != nil || slices.Contains([]string{"/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd"}, at) {
-				continue
-			}
-			if !path.IsAbs(to) {
-				to = path.Dir(at) + "/" + to
-			}
-			next = to + "/" + strings.Join(parts[i:], "/")
-		}
-		if next == "" {
-			return false
-		}
-		name = next
-	}
-	return true
 }
 
 // isDir says what a path leads to now.

@@ -69,8 +69,8 @@ func (c *command) explainPart(tool string, i int) (Behavior, string) {
 		}
 	}
 	at := &c.parts[i]
-	for _, words := range at.inner {
-		for _, w := range shell.Removed(words) {
+	for _, in := range at.inner {
+		for _, w := range shell.Removed(in.words) {
 			if shell.Elsewhere(c.script.Parts[i].Words) || c.p.criticalTarget(at, w) {
 				return Ask, fmt.Sprintf("removes %s, which nothing but an answer approves", w.Source)
 			}
@@ -78,9 +78,9 @@ func (c *command) explainPart(tool string, i int) (Behavior, string) {
 	}
 	v := c.judgePart(tool, i, c.p.Mode == ModePlan)
 	if v.ok {
-		return Allow, v.why
+		return Allow, v.reason()
 	}
-	return Ask, v.why
+	return Ask, v.reason()
 }
 
 // filesOf lists the files of a part.
@@ -119,13 +119,13 @@ func (c *command) filesOf(p *Part, i int) {
 		}
 		return
 	}
-	for _, words := range at.inner {
-		files, _ := shell.NamedFiles(words)
+	for _, in := range at.inner {
+		files, _ := in.namedFiles()
 		for _, w := range files.Writes {
 			add(Write, w)
 		}
-		for _, in := range files.Into {
-			add(Write, in.File)
+		for _, into := range files.Into {
+			add(Write, into.File)
 		}
 		for _, w := range files.Reads {
 			add(Read, w)

@@ -32,7 +32,15 @@ func refuse(format string, args ...any) verdict { return verdict{why: fmt.Sprint
 
 // approved is the verdict of an allow rule.
 func approved(r Rule) verdict {
-	return verdict{ok: true, typ: ReasonRule, why: r.describe("allow"), rule: &r}
+	return verdict{ok: true, typ: ReasonRule, rule: &r}
+}
+
+// reason is what approves a part, or what stands against it.
+func (v verdict) reason() string {
+	if v.why == "" && v.rule != nil {
+		return v.rule.describe("allow")
+	}
+	return v.why
 }
 
 // judge says whether every part of the command is approved: by being read-only
@@ -47,7 +55,7 @@ func (c *command) judge(tool string, only bool) verdict {
 		switch {
 		case s == c:
 			return false
-		case s.err != nil && (s.exact || errors.Is(s.err, errNested)):
+		case s.err != nil && (s.exact || errors.Is(s.err, errNested) || errors.Is(s.err, shell.ErrTooMany)):
 			inside = s.err.Error()
 		case len(s.script.Ask) > 0:
 			inside = strings.Join(s.script.Ask, "; ")
@@ -175,7 +183,7 @@ func (c *command) judgeRedirect(at *place, red shell.Redirect, byRule, only bool
 func (c *command) judgeWords(tool string, part shell.Part, at *place, only bool) verdict {
 	unsafe := slices.IndexFunc(part.Assigns, func(a shell.Assign) bool { return !shell.SafeVariable(a.Name) })
 	words, read := shell.Stripped(part.Words)
-	v := refuse("nothing allows %q", shell.Text(part.Words))
+	var v verdict
 	switch {
 	case unsafe >= 0:
 		v = refuse("the assignment to %s may change what runs", part.Assigns[unsafe].Name)
@@ -184,7 +192,7 @@ func (c *command) judgeWords(tool string, part shell.Part, at *place, only bool)
 	case len(part.Words) == 0:
 		v = refuse("it holds %s", strings.Join(c.script.Unsure, "; "))
 	case shell.Fed(part.Words):
-		v.why += ", whose arguments are known only when it runs"
+		v = refuse("nothing allows %q, whose arguments are known only when it runs", at.text)
 	case read && len(c.script.Unsure) == 0:
 		if v = c.harmless(words, at); v.ok {
 			return v
@@ -194,16 +202,25 @@ func (c *command) judgeWords(tool string, part shell.Part, at *place, only bool)
 		}
 	}
 	if only {
-		return v
+		return v.or(at)
 	}
 	if rule, ok := c.byRule(tool, part, words, read && unsafe < 0); ok {
 		return approved(rule)
 	}
+	v = v.or(at)
 	if len(c.script.Unsure) > 0 && len(part.Words) > 0 {
 		v.why += "; it holds " + strings.Join(c.script.Unsure, "; ")
 	}
 	if v.missing == nil && read && unsafe < 0 && len(c.script.Unsure) == 0 {
 		v.missing = c.exactly(tool, words)
+	}
+	return v
+}
+
+// or is a verdict that says something in any case.
+func (v verdict) or(at *place) verdict {
+	if v.why == "" {
+		v.why = fmt.Sprintf("nothing allows %q", at.text)
 	}
 	return v
 }
@@ -228,12 +245,12 @@ func (c *command) harmless(words []shell.Word, at *place) verdict {
 	}
 	use, ok := shell.ReadOnly(words)
 	if !ok {
-		return refuse("nothing allows %q", shell.Text(words))
+		return verdict{}
 	}
 	if use.Git && (c.moves || !slices.Equal(at.dirs, c.p.start)) { // P-67
 		return refuse("git may run programs that another directory's repository names")
 	}
-	if use.Git && slices.ContainsFunc(at.dirs, c.p.foreignRepository) {
+	if use.Git && slices.ContainsFunc(at.dirs, func(dir string) bool { return c.p.foreignRepository(at.disk, dir) }) {
 		return refuse("git may run programs that the settings of this repository name, which are not in a protected directory")
 	}
 	if use.Git && use.Content && c.p.hides(at.dirs) {

@@ -9,8 +9,9 @@ import (
 // namedFiles reports whether a command names a file that a rule about paths
 // covers (P-75). more says that the line holds other commands, which may make
 // directories.
-func (c *command) namedFiles(rule Rule, at *place, words []shell.Word, more bool) (found hold) {
-	files, ok := shell.NamedFiles(words)
+func (c *command) namedFiles(rule Rule, at *place, in *inner, more bool) (found hold) {
+	words := in.words
+	files, ok := in.namedFiles()
 	if !ok {
 		// Commands that only read and are not on the list, git among them.
 		use, ok := shell.ReadOnly(words)
@@ -64,12 +65,12 @@ func (c *command) othersUseFiles() bool {
 		if len(part.Redirects) > 0 {
 			return true
 		}
-		for _, words := range c.parts[i].inner {
-			if words[0].Text == "ln" {
+		for _, in := range c.parts[i].inner {
+			if in.words[0].Text == "ln" {
 				continue
 			}
-			use, reads := shell.ReadOnly(words)
-			if _, named := shell.NamedFiles(words); named || reads && use.Content {
+			use, reads := shell.ReadOnly(in.words)
+			if _, named := in.namedFiles(); named || reads && use.Content {
 				return true
 			}
 		}
@@ -133,14 +134,15 @@ func (c *command) usesFiles(tool string) hold {
 				return maybe
 			}
 		}
-		for _, words := range c.parts[i].inner {
+		for _, in := range c.parts[i].inner {
+			words := in.words
 			if use, ok := shell.ReadOnly(words); ok {
 				if tool == "Read" && use.Content && (len(use.Paths) > 0 || use.Git) {
 					return maybe
 				}
 				continue
 			}
-			files, ok := shell.NamedFiles(words)
+			files, ok := in.namedFiles()
 			if ok && (tool == "Edit" && len(files.Writes)+len(files.Into) > 0 ||
 				tool == "Read" && len(files.Reads) > 0 && !slices.Contains(onlyChange, words[0].Text)) {
 				return maybe

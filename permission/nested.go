@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -14,12 +15,12 @@ func (c *command) nest(at *place, script shell.Nested) {
 		sub.err = errNested
 	} else {
 		sub.script, sub.err = script.Parse()
-		if sub.err != nil && !script.Sure {
+		if sub.err != nil && !script.Sure && !errors.Is(sub.err, shell.ErrTooMany) {
 			return
 		}
 	}
 	sub.text = shell.Collapse(strings.TrimSpace(script.Text))
-	sub.walk(place{dirs: slices.Clone(at.dirs), unknown: at.unknown, seen: at.seen})
+	sub.walk(place{dirs: slices.Clone(at.dirs), unknown: at.unknown, seen: at.seen, disk: at.disk})
 	at.subs = append(at.subs, sub)
 }
 

@@ -18,8 +18,9 @@ type anchors struct {
 // pathPattern is the specifier of a Read or Edit rule: a pattern as in a
 // .gitignore file, below its anchor (P-81, P-82).
 type pathPattern struct {
-	anchors []string // forms of one directory, with forward slashes
-	re      *regexp.Regexp
+	anchors []string // forms of one directory, with forward slashes and one at the end
+	runs    []run
+	below   bool   // covers only what lies in what it names
 	all     bool   // covers the anchor itself
 	root    string // the literal directories that the pattern begins with, relative to the anchor
 }
@@ -95,31 +96,52 @@ func compilePath(spec string, a anchors, wide bool) (*pathPattern, error) {
 	}
 	forms := make([]string, len(p.anchors))
 	for i, dir := range p.anchors {
-		forms[i] = slashed(dir)
+		forms[i] = strings.TrimSuffix(slashed(dir), "/") + "/"
 	}
 	p.anchors = forms
 	return p, nil
 }
 
+// run is a part of a pattern between two "**": names one below the other.
+type run struct {
+	names []name
+	float bool // at any depth
+}
+
+// name is the pattern of one name in a path.
+type name struct {
+	any  bool
+	text string
+	glob []string       // in place of text: what stands between stars
+	re   *regexp.Regexp // in place of both
+}
+
+func (n *name) match(s string) bool {
+	switch {
+	case n.any:
+		return true
+	case n.re != nil:
+		return n.re.MatchString(s)
+	case n.glob != nil:
+		return globParts(n.glob, s)
+	}
+	return n.text == s
+}
+
 func (p *pathPattern) compile(parts []string, anchored, dirOnly, wide bool) error {
-	var b strings.Builder
-	b.WriteString("(?s")
-	if wide && caseless {
-		b.WriteString("i")
-	}
-	b.WriteString(")^")
-	if !anchored {
-		b.WriteString("(?:.*/)?")
-	}
+	p.below = dirOnly && !wide
+	ignoreCase := wide && caseless
+	now := run{float: !anchored}
 	literal := anchored
 	for i, part := range parts {
 		last := i == len(parts)-1
 		if part == "**" {
 			literal = false
-			if last {
-				b.WriteString(".+")
-			} else {
-				b.WriteString("(?:.*/)?")
+			if len(now.names) > 0 {
+				p.runs = append(p.runs, now)
+			}
+			if now = (run{float: true}); last {
+				now.names = []name{{any: true}}
 			}
 			continue
 		}
@@ -127,25 +149,63 @@ func (p *pathPattern) compile(parts []string, anchored, dirOnly, wide bool) erro
 		if err != nil {
 			return err
 		}
-		b.WriteString(re)
+		n := name{text: plain}
+		switch {
+		case plain != "" && !ignoreCase:
+		case !ignoreCase && !strings.ContainsAny(part, `?[\`): // what is left are stars
+			n = name{glob: strings.Split(part, "*")}
+		default:
+			flags := "(?s)"
+			if ignoreCase {
+				flags = "(?si)"
+			}
+			if n.re, err = regexp.Compile(flags + "^" + re + "$"); err != nil {
+				return fmt.Errorf("is no pattern: %w", err)
+			}
+		}
+		now.names = append(now.names, n)
 		if literal = literal && plain != ""; literal && !last {
 			p.root = strings.TrimPrefix(p.root+"/"+plain, "/")
 		}
-		if !last {
-			b.WriteString("/")
+	}
+	p.runs = append(p.runs, now)
+	return nil
+}
+
+// matchBelow reports whether the pattern covers a path relative to its anchor;
+// what a directory holds is covered with it. Each run is taken where it is found
+// first: that leaves the most for the others.
+func (p *pathPattern) matchBelow(rest string) bool {
+	for i := range p.runs {
+		r := &p.runs[i]
+		for {
+			after, ok := r.match(rest)
+			if ok {
+				rest = after
+				break
+			}
+			_, next, more := strings.Cut(rest, "/")
+			if !r.float || !more {
+				return false
+			}
+			rest = next
 		}
 	}
-	switch {
-	case dirOnly && !wide:
-		b.WriteString("/.+$")
-	default: // what a directory holds is covered with it
-		b.WriteString("(?:/.*)?$")
+	return !p.below || rest != ""
+}
+
+// match matches the names at the beginning of a path; after is what follows.
+func (r *run) match(path string) (after string, ok bool) {
+	for i := range r.names {
+		if path == "" {
+			return "", false
+		}
+		var first string
+		if first, path, _ = strings.Cut(path, "/"); !r.names[i].match(first) {
+			return "", false
+		}
 	}
-	var err error
-	if p.re, err = regexp.Compile(b.String()); err != nil {
-		return fmt.Errorf("is no pattern: %w", err)
-	}
-	return nil
+	return path, true
 }
 
 // segment translates one part of a path. plain is the part itself where it has
@@ -280,52 +340,44 @@ func (p *pathPattern) match(path string) bool {
 	path = slashed(path)
 	for _, dir := range p.anchors {
 		rel, ok := below(dir, path)
-		if !ok {
-			continue
-		}
-		if rel == "" {
-			if p.all {
-				return true
-			}
-			continue
-		}
-		if p.re.MatchString(rel) {
+		if ok && (rel == "" && p.all || rel != "" && p.matchBelow(rel)) {
 			return true
 		}
 	}
 	return false
+}
+
+// covers reports whether the pattern covers an access under one of its names.
+func (p *pathPattern) covers(a Access) bool {
+	return p.match(a.Target) || a.Written != a.Target && p.match(a.Written)
 }
 
 // mayReach reports whether something at or below dir may be covered.
 func (p *pathPattern) mayReach(dir string) bool {
 	dir = slashed(dir)
 	for _, anchor := range p.anchors {
-		root := strings.TrimSuffix(anchor+"/"+p.root, "/")
-		if anchor == "/" {
-			root = "/" + p.root
+		root := anchor + p.root
+		if root != "/" {
+			root = strings.TrimSuffix(root, "/")
 		}
-		if _, ok := below(root, dir); ok {
+		if _, ok := below(strings.TrimSuffix(root, "/")+"/", dir); ok {
 			return true
 		}
-		if _, ok := below(dir, root); ok {
+		if _, ok := below(strings.TrimSuffix(dir, "/")+"/", root); ok {
 			return true
 		}
 	}
 	return false
 }
 
-// below returns path relative to dir; both are absolute, clean and slashed.
+// below returns path relative to dir; both are absolute, clean and slashed, and
+// dir ends with a slash.
 func below(dir, path string) (rel string, ok bool) {
-	if caseless && len(path) >= len(dir) && strings.EqualFold(path[:len(dir)], dir) {
-		path = dir + path[len(dir):]
+	if len(path) >= len(dir) && (path[:len(dir)] == dir || caseless && strings.EqualFold(path[:len(dir)], dir)) {
+		return path[len(dir):], true
 	}
-	if path == dir {
-		return "", true
-	}
-	if !strings.HasSuffix(dir, "/") {
-		dir += "/"
-	}
-	return strings.CutPrefix(path, dir)
+	same := path == dir[:len(dir)-1] || caseless && strings.EqualFold(path, dir[:len(dir)-1])
+	return "", same
 }
 
 // slashed is a path with forward slashes; on Windows C:\x is /c/x (P-90).

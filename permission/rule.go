@@ -169,10 +169,12 @@ func matchName(pattern, name string) bool {
 }
 
 // globMatch matches "*" against any text, in linear time.
-func globMatch(pattern, s string) bool {
-	parts := strings.Split(pattern, "*")
+func globMatch(pattern, s string) bool { return globParts(strings.Split(pattern, "*"), s) }
+
+// globParts is globMatch for what stands between the stars.
+func globParts(parts []string, s string) bool {
 	if len(parts) == 1 {
-		return pattern == s
+		return parts[0] == s
 	}
 	first, last := parts[0], parts[len(parts)-1]
 	if len(s) < len(first)+len(last) || !strings.HasPrefix(s, first) || !strings.HasSuffix(s, last) {

@@ -28,9 +28,39 @@ type command struct {
 type place struct {
 	dirs    []string // every directory that it may run in
 	unknown bool     // or another one
-	inner   [][]shell.Word
+	inner   []*inner
 	subs    []*command          // scripts that it may hand to a shell
+	feeds   bool                // it hands on names that are not in the text
+	text    string              // of the part
+	key     string              // of dirs, for seen; "": not made yet
 	seen    map[string][]Access // of all places: what paths were found to be
+	disk    *links              // of all places
+}
+
+// inner is a command that a part may run, with what rules ask about it one after
+// the other.
+type inner struct {
+	words        []shell.Word
+	text, loose  string // with and without quotes
+	files        *shell.Files
+	named, known bool // files are those of NamedFiles; it was asked
+}
+
+// namedFiles is shell.NamedFiles, once.
+func (in *inner) namedFiles() (shell.Files, bool) {
+	if !in.known {
+		files, ok := shell.NamedFiles(in.words)
+		in.files, in.named, in.known = &files, ok, true
+	}
+	return *in.files, in.named
+}
+
+// innerOf finds the commands that a part may run.
+func innerOf(part shell.Part) (all []*inner) {
+	for _, words := range shell.Inner(part.Words) {
+		all = append(all, &inner{words: words, text: shell.Text(words), loose: shell.Unquoted(words)})
+	}
+	return all
 }
 
 // The bounds of what is followed: directories that a part may run in, and
@@ -40,7 +70,7 @@ const (
 	maxMoves = 16
 	// Scripts inside scripts, and all of them together.
 	maxDepth   = 5
-	maxScripts = 100
+	maxScripts = shell.MaxScripts
 )
 
 // command reads the command of a request; nil for tools that run none.
@@ -67,7 +97,7 @@ func (p *Policy) command(name string, r Request) *command {
 	}
 	c.script, c.err = shell.Parse(c.text)
 	c.text = shell.Collapse(strings.TrimSpace(c.text))
-	at := place{dirs: p.start, seen: map[string][]Access{}}
+	at := place{dirs: p.start, seen: map[string][]Access{}, disk: &links{}}
 	if r.Dir != "" {
 		at.dirs = nil
 		at.add(r.Dir)
@@ -89,7 +119,7 @@ func (c *command) walk(at place) {
 	last, moves := -1, 0 // the part that moved last, and how many did
 	var to place
 	for i, part := range c.script.Parts {
-		now := place{dirs: slices.Clone(at.dirs), unknown: at.unknown, inner: shell.Inner(part.Words), seen: at.seen}
+		now := place{dirs: slices.Clone(at.dirs), unknown: at.unknown, inner: innerOf(part), feeds: shell.Feeds(part.Words), text: shell.Text(part.Words), seen: at.seen, disk: at.disk}
 		if last >= 0 && !loops && slices.Contains(part.After, last) {
 			now.dirs, now.unknown = slices.Clone(to.dirs), to.unknown
 		}
@@ -126,7 +156,7 @@ func (c *command) walk(at place) {
 // merge adds the directories of another place.
 func (at *place) merge(to place) {
 	at.unknown = at.unknown || to.unknown
-	at.dirs = slices.Clone(at.dirs)
+	at.dirs, at.key = slices.Clone(at.dirs), ""
 	for _, dir := range to.dirs {
 		if !slices.Contains(at.dirs, dir) {
 			at.dirs = append(at.dirs, dir)
@@ -143,8 +173,9 @@ func (c *command) goTo(words []shell.Word, from place) (to place) {
 	if !ok || from.unknown && !filepath.IsAbs(path) {
 		return place{unknown: true}
 	}
+	to.disk = from.disk
 	for _, dir := range from.dirs {
-		a, err := newCommandAccess(Read, dir, path)
+		a, err := from.disk.access(Read, dir, path)
 		if err != nil {
 			return place{unknown: true}
 		}
@@ -155,11 +186,12 @@ func (c *command) goTo(words []shell.Word, from place) (to place) {
 }
 
 func (at *place) add(dir string) {
+	at.key = ""
 	dir = filepath.Clean(dir)
 	if !slices.Contains(at.dirs, dir) {
 		at.dirs = append(at.dirs, dir)
 	}
-	if real, err := Resolve(dir); err != nil {
+	if real, err := at.disk.resolve(dir); err != nil {
 		at.unknown = true
 	} else if !slices.Contains(at.dirs, real) {
 		at.dirs = append(at.dirs, real)
@@ -227,17 +259,21 @@ func (p *Policy) globDir(w shell.Word) (dir string, ok bool) {
 // accesses returns the accesses to a path in every directory that it may be
 // relative to; ok is false when they are not all known.
 func (at *place) accesses(kind Kind, path string) (all []Access, ok bool) {
-	dirs := at.dirs
+	dirs, key := at.dirs, path
 	if filepath.IsAbs(path) {
 		dirs = []string{"/"}
 	} else if at.unknown || len(dirs) == 0 {
 		return nil, false
+	} else {
+		if at.key == "" {
+			at.key = "\x00" + strings.Join(dirs, "\x00")
+		}
+		key += at.key
 	}
-	key := path + "\x00" + strings.Join(dirs, "\x00")
 	all, known := at.seen[key]
 	if !known {
 		for _, dir := range dirs {
-			a, err := newCommandAccess(kind, dir, path)
+			a, err := at.disk.access(kind, dir, path)
 			if err != nil {
 				all = nil
 				break
@@ -305,12 +341,10 @@ func (c *command) ownTexts(f func(text string, quoted bool) bool) bool {
 
 // partTexts is texts for one part, without the scripts inside it.
 func (c *command) partTexts(i int, f func(text string, quoted bool) bool) bool {
-	if words := c.script.Parts[i].Words; len(words) > 0 && f(shell.Text(words), true) {
+	if at := &c.parts[i]; at.text != "" && f(at.text, true) {
 		return true
 	}
-	return slices.ContainsFunc(c.parts[i].inner, func(words []shell.Word) bool {
-		return f(shell.Text(words), true) || f(shell.Unquoted(words), false)
-	})
+	return slices.ContainsFunc(c.parts[i].inner, func(in *inner) bool { return f(in.text, true) || f(in.loose, false) })
 }
 
 // forbids reports whether a deny or ask rule about commands covers the command
@@ -355,14 +389,14 @@ func (c *command) partReaches(i int, rule Rule) (found hold) {
 			found = max(found, c.names(rule.path, at, red.Target, false))
 		}
 	}
-	for _, words := range at.inner {
-		if shell.Feeds(part.Words) { // it gets names that are not in the text
-			more, _ := shell.NamedFiles(append(slices.Clone(words), shell.Word{Text: "x", Source: "x", Literal: true}))
+	for _, in := range at.inner {
+		if at.feeds { // it gets names that are not in the text
+			more, _ := shell.NamedFiles(append(slices.Clone(in.words), shell.Word{Text: "x", Source: "x", Literal: true}))
 			if rule.Tool != "Edit" || len(more.Writes) > 0 {
 				found = max(found, maybe)
 			}
 		}
-		found = max(found, c.namedFiles(rule, at, words, len(c.script.Parts) > 1))
+		found = max(found, c.namedFiles(rule, at, in, len(c.script.Parts) > 1))
 	}
 	return found
 }
@@ -394,7 +428,7 @@ func (c *command) names(pattern *pathPattern, at *place, w shell.Word, recursive
 	}
 	for _, a := range all {
 		switch {
-		case literal && (pattern.match(a.Target) || pattern.match(a.Written)):
+		case literal && pattern.covers(a):
 			return yes
 		case (recursive && !regular(a.Target) || !literal) && (pattern.mayReach(a.Target) || pattern.mayReach(a.Written)):
 			out = maybe

@@ -33,7 +33,7 @@ var (
 
 // unclear reports a text in which the parser may see other commands than bash.
 func unclear(src string, file *syntax.File) error {
-	if continuedComment.MatchString(src) {
+	if strings.Contains(src, "#") && continuedComment.MatchString(src) {
 		return errComment
 	}
 	if strings.HasSuffix(src, `\`) {

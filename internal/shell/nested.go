@@ -72,6 +72,10 @@ func (p Part) withArgs() (out []Nested) {
 // scriptLike are characters that make an argument more than one word.
 const scriptLike = " \t\n;&|$`(<>"
 
+// MaxScripts is how many scripts a command may hold so that all of them are
+// found: of more, the rest is left out.
+const MaxScripts = 100
+
 // Scripts returns the texts that a shell may read when a part runs: what it is
 // fed, and arguments of shells and of programs that run other commands. Some of
 // them may be none.
@@ -98,6 +102,9 @@ func Scripts(p Part) []Nested {
 	}
 	flagged := false // an option of a shell that takes a script stands before
 	for i, w := range words[1:] {
+		if len(out) > MaxScripts {
+			break
+		}
 		text, rest := w.script(), words[i+2:]
 		switch {
 		case slices.Contains(shells, base(text)):

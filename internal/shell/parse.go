@@ -5,9 +5,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
+
+// parsers can be used again, and making one costs as much as reading a command.
+var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
 
 // Parse reads a command. An error says why it cannot be read; then nothing is
 // known of what it runs (P-70).
@@ -25,7 +29,9 @@ func Parse(command string) (s Script, err error) {
 	if i := strings.IndexFunc(command, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }); i >= 0 {
 		return Script{}, fmt.Errorf("the command holds the control character %q", command[i])
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	parser := parsers.Get().(*syntax.Parser)
+	file, err := parser.Parse(strings.NewReader(command), "")
+	parsers.Put(parser) // not after a panic
 	if err != nil {
 		return Script{}, fmt.Errorf("the command cannot be parsed: %w", err)
 	}
@@ -35,7 +41,20 @@ func Parse(command string) (s Script, err error) {
 	r := &reader{src: command, index: map[*syntax.CallExpr]int{}}
 	r.fed = r.called(file)
 	r.stmts(file.Stmts)
+	if r.tooMany {
+		return Script{}, ErrTooMany
+	}
 	return r.out, nil
+}
+
+// ErrTooMany is the error for a program that runs others and has so many words
+// that it would take too long to look for the command among them.
+var ErrTooMany = fmt.Errorf("a program that runs others has more than %d words", maxRunnerWords)
+
+const maxRunnerWords = 200
+
+func runsOthers(name string) bool {
+	return slices.Contains(runners, name) || slices.Contains(shells, name)
 }
 
 // reader collects the parts of a script.
@@ -47,7 +66,31 @@ type reader struct {
 	index map[*syntax.CallExpr]int // of the parts
 	fed   []Nested                 // what the standard input may be here, as far as it is in the text
 	// opened is the same for the rest of the text: by exec.
-	opened []Nested
+	opened  []Nested
+	tooMany bool // ErrTooMany
+	whole   collapsed
+}
+
+// collapsed is a collapsed text and where each byte of the source is in it, so
+// that the statements that begin where it does need not be collapsed again.
+type collapsed struct {
+	from, to int
+	text     string
+	at       []int
+}
+
+// statement is the text of a statement as rules see it.
+func (r *reader) statement(s *syntax.Stmt) string {
+	from, to := int(s.Pos().Offset()), int(s.End().Offset())
+	if from > to || to > len(r.src) {
+		return r.source(s) // says that it is unsure
+	}
+	to = from + len(strings.TrimRight(r.src[from:to], ";&\n \t"))
+	if w := &r.whole; w.text == "" || w.from != from || to > w.to {
+		w.from, w.to = from, to
+		w.text, w.at = collapse(r.src[from:to])
+	}
+	return trimBlanks(r.whole.text[:r.whole.at[to-from]])
 }
 
 func (r *reader) ask(format string, args ...any) {
@@ -81,7 +124,7 @@ func (r *reader) stmt(s *syntax.Stmt) {
 	if s == nil {
 		return
 	}
-	r.out.Statements = append(r.out.Statements, Collapse(strings.TrimRight(r.source(s), ";&\n \t")))
+	r.out.Statements = append(r.out.Statements, r.statement(s))
 	part := Part{Loop: r.loops > 0, After: slices.Clone(r.after)}
 	before := len(r.fed)
 	r.fed = append(r.fed, r.feeds(s.Redirs)...)
@@ -148,6 +191,7 @@ func (r *reader) call(c *syntax.CallExpr, part Part) {
 	if Feeds(part.Words) {
 		part.args = slices.Concat(r.opened, r.fed)
 	}
+	r.tooMany = r.tooMany || len(part.Words) > maxRunnerWords && runsOthers(base(part.Words[0].Text))
 	r.index[c] = len(r.out.Parts)
 	r.out.Parts = append(r.out.Parts, part)
 	for words := part.Words; len(words) > 0; {
@@ -224,7 +268,7 @@ func (r *reader) command(c syntax.Command) {
 			r.fed = append(r.fed, r.printed(c.X)...)
 		}
 		if c.Op == syntax.AndStmt {
-			r.after = append(r.after, r.succeeded(c.X)...)
+			r.after = append(r.after, r.succeeded(c.X, nil)...)
 		}
 		r.stmt(c.Y)
 		r.after, r.fed = r.after[:before], r.fed[:fed]
@@ -276,23 +320,26 @@ func (r *reader) command(c syntax.Command) {
 	}
 }
 
+// maxAfter bounds Part.After. What is left out counts as not known.
+const maxAfter = 32
+
 // succeeded are the simple commands that have succeeded when the statement,
-// which was read already, has.
-func (r *reader) succeeded(s *syntax.Stmt) []int {
-	if s.Negated || s.Background || s.Coprocess || s.Disown {
-		return nil
+// which was read already, has; of many the last ones.
+func (r *reader) succeeded(s *syntax.Stmt, found []int) []int {
+	if s.Negated || s.Background || s.Coprocess || s.Disown || len(found) >= maxAfter {
+		return found
 	}
 	switch c := s.Cmd.(type) {
 	case *syntax.CallExpr:
 		if i, ok := r.index[c]; ok {
-			return []int{i}
+			found = append(found, i)
 		}
 	case *syntax.BinaryCmd:
 		if c.Op == syntax.AndStmt {
-			return append(r.succeeded(c.X), r.succeeded(c.Y)...)
+			found = r.succeeded(c.X, r.succeeded(c.Y, found))
 		}
 	}
-	return nil
+	return found
 }
 
 func (r *reader) loop(do func()) {

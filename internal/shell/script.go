@@ -119,9 +119,18 @@ func plain(s string) bool {
 
 // Collapse trims s and makes each run of blanks outside quotes one blank.
 func Collapse(s string) string {
+	text, _ := collapse(s)
+	return trimBlanks(text)
+}
+
+// collapse is Collapse without the trimming of the end. at says how long the
+// text is that comes of the first n bytes of s.
+func collapse(s string) (text string, at []int) {
 	b := make([]byte, 0, len(s))
+	at = make([]int, len(s)+1)
 	var quote byte
 	for i := 0; i < len(s); i++ {
+		at[i] = len(b)
 		c := s[i]
 		switch {
 		case quote == 0 && (c == ' ' || c == '\t'):
@@ -132,6 +141,7 @@ func Collapse(s string) string {
 		case c == '\\' && quote != '\'' && i+1 < len(s):
 			b = append(b, c)
 			i++
+			at[i] = len(b)
 			c = s[i]
 		case quote == 0 && (c == '\'' || c == '"'):
 			quote = c
@@ -140,8 +150,14 @@ func Collapse(s string) string {
 		}
 		b = append(b, c)
 	}
-	for len(b) > 0 && b[len(b)-1] == ' ' && (len(b) < 2 || b[len(b)-2] != '\\') {
-		b = b[:len(b)-1]
+	at[len(s)] = len(b)
+	return string(b), at
+}
+
+// trimBlanks drops the blanks at the end that no backslash quotes.
+func trimBlanks(s string) string {
+	for len(s) > 0 && s[len(s)-1] == ' ' && (len(s) < 2 || s[len(s)-2] != '\\') {
+		s = s[:len(s)-1]
 	}
-	return string(b)
+	return s
 }

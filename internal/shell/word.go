@@ -34,7 +34,7 @@ func (r *reader) word(w *syntax.Word) Word {
 			if i == 0 && len(p.Value) > 1 && p.Value[0] == '=' && p.Value[1] != '=' {
 				expands = true // "=ls" is the path of ls in zsh
 			}
-			if tildeInside.MatchString(p.Value) {
+			if strings.Contains(p.Value, "~") && tildeInside.MatchString(p.Value) {
 				expands = true
 			}
 			out.literal(&b, p.Value)
