@@ -20,6 +20,7 @@ type Part struct {
 	Command  string   // as rules see it; "" for a redirection alone
 	Behavior Behavior // what becomes of this part alone
 	Reason   string
+	Runs     []string // the commands that it may run, by name: itself, and those in its words
 	Files    []Access // what it opens, as far as its words tell: redirections and known file commands
 	Unknown  []string // words that are files, whose names are known only when it runs
 	Inside   []Part   // commands in a text that it may hand to a shell
@@ -40,6 +41,11 @@ func (c *command) explain(tool string) (parts []Part) {
 		at := &c.parts[i]
 		p := Part{Command: shell.Text(c.script.Parts[i].Words)}
 		p.Behavior, p.Reason = c.explainPart(tool, i)
+		for _, in := range at.inner {
+			if name := in.words[0].Text; !slices.Contains(p.Runs, name) {
+				p.Runs = append(p.Runs, name)
+			}
+		}
 		c.filesOf(&p, i)
 		for _, sub := range at.subs {
 			if sub.err != nil {
@@ -88,13 +94,22 @@ func (c *command) filesOf(p *Part, i int) {
 	part, at := c.script.Parts[i], &c.parts[i]
 	add := func(kind Kind, w shell.Word) {
 		path, ok := c.p.expand(w)
+		glob := false
 		if !ok {
 			if !w.Literal && !slices.Contains(p.Unknown, w.Source) {
 				p.Unknown = append(p.Unknown, w.Source)
 			}
-			return
+			if path, glob = c.p.globDir(w); !glob { // else what it expands to lies there
+				return
+			}
 		}
 		all, known := at.accesses(kind, path)
+		if glob && known {
+			more, _ := at.behind(all, w, false, false)
+			for _, a := range more {
+				all = append(all, Access{kind, a.Target, a.Written})
+			}
+		}
 		if !known && !slices.Contains(p.Unknown, w.Source) {
 			p.Unknown = append(p.Unknown, w.Source)
 		}

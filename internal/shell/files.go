@@ -59,8 +59,8 @@ func Edits(words []Word) (e Edit, ok bool) {
 
 // The commands whose file arguments are known, for rules that forbid (P-75).
 var (
-	fileReaders = strings.Fields("cat head tail nl tac rev fold expand unexpand column b2sum fmt pr split csplit shuf tsort iconv sed grep egrep fgrep rg sort uniq cut paste join diff cmp comm wc less more strings od hexdump xxd base64 file stat awk gawk jq bat md5sum sha1sum sha256sum sha512sum cksum tee dd install ln cp mv touch mkdir rm rmdir truncate chmod chown shred unlink rsync scp tar zip")
-	fileWriters = strings.Fields("sed sort tee dd install ln cp mv touch mkdir rm rmdir truncate chmod chown shred unlink rsync scp xxd uniq split csplit")
+	fileReaders = strings.Fields("cat head tail nl tac rev fold expand unexpand column b2sum fmt pr split csplit shuf tsort iconv sed grep egrep fgrep rg sort uniq cut paste join diff cmp comm wc less more strings od hexdump xxd base64 file stat awk gawk jq bat md5sum sha1sum sha256sum sha512sum cksum tee dd install ln cp mv touch mkdir rm rmdir truncate chmod chown chgrp shred unlink link rsync scp tar zip unzip gzip gunzip bzip2 bunzip2 xz unxz zstd patch ed ex mktemp mkfifo mknod fallocate")
+	fileWriters = strings.Fields("sed sort tee dd install ln cp mv touch mkdir rm rmdir truncate chmod chown chgrp shred unlink link rsync scp xxd uniq split csplit shuf gzip gunzip bzip2 bunzip2 xz unxz zstd patch ed ex mktemp mkfifo mknod fallocate")
 	movers      = strings.Fields("cp install ln mv rsync scp")
 	lastWrites  = strings.Fields("cp install ln rsync scp") // only the last operand is written
 )
@@ -81,6 +81,9 @@ type Into struct{ Dir, File Word }
 // takes every word for a file that may be one, so it is for rules that forbid
 // only. ok is false for other commands.
 func NamedFiles(words []Word) (f Files, ok bool) {
+	if len(words) > 0 && words[0].Text == "find" {
+		return findFiles(words[1:])
+	}
 	if len(words) == 0 || !slices.Contains(fileReaders, words[0].Text) {
 		return f, false
 	}
@@ -138,10 +141,50 @@ func NamedFiles(words []Word) (f Files, ok bool) {
 	if slices.Contains(movers, name) {
 		f.into(ops, into)
 	}
-	if name == "sed" {
+	switch name {
+	case "sed":
 		f.sedFiles(words[1:])
+	case "tar", "zip", "unzip":
+		f.archive(name, opts, ops)
 	}
 	return f, true
+}
+
+// archive adds what a program for archives writes: the archive, or what it holds,
+// here or where an option says.
+func (f *Files) archive(name string, opts []string, ops []Word) {
+	has := func(letters, word string) bool {
+		return slices.ContainsFunc(opts, func(o string) bool { return strings.HasPrefix(o, word) || !strings.HasPrefix(o, "--") && strings.ContainsAny(o, letters) }) ||
+			name == "tar" && len(ops) > 0 && !strings.Contains(ops[0].Text, "/") && strings.ContainsAny(ops[0].Text, letters) // tar xf
+	}
+	switch {
+	case name == "unzip", name == "tar" && has("x", "--e"), name == "tar" && has("x", "--g"):
+		f.Recursive = true
+		f.Writes = append(slices.Clone(ops), Word{Text: ".", Source: ".", Literal: true})
+	case name == "zip" && has("m", "--m"), name == "tar" && has("", "--remove"):
+		f.Writes = ops
+	case len(ops) > 0:
+		f.Writes = ops[:min(2, len(ops))] // tar cf x: the first one may be the options
+	}
+}
+
+// findFiles are the files that find changes; of those that it names it shows
+// nothing.
+func findFiles(args []Word) (f Files, ok bool) {
+	for i, w := range args {
+		switch w.Text {
+		case "-delete":
+			f.Reads, f.Recursive = findRoots(args), true // a Read rule forbids changes too (P-86)
+			f.Writes = append(f.Writes, f.Reads...)
+		case "-fprint", "-fprint0", "-fls", "-fprintf":
+			if i+1 < len(args) {
+				f.Writes = append(f.Writes, args[i+1])
+			}
+		case "-L", "-follow":
+			f.Follows = true
+		}
+	}
+	return f, len(f.Writes) > 0
 }
 
 // MakesLinks reports whether a command makes symbolic links.
