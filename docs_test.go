@@ -88,6 +88,9 @@ func TestDocumentedCommands(t *testing.T) {
 		"turnwright sessions": goesOn,
 		`turnwright -p "What does this repository do?" --setting-sources user`:                                                                          choosesSources,
 		`turnwright -p "What does this repository do?" --setting-sources ""`:                                                                            choosesSources,
+		`turnwright permissions check --rules 'deny:Bash(rm *) allow:Bash(go *)' 'go vet ./... && echo $(rm x)'`:                                        explains,
+		`turnwright permissions check --json --rules 'Bash(go *)' 'go test ./... | tee test.log'`:                                                       explains,
+		`turnwright permissions check --permission-mode acceptEdits --tool Edit .git/config`:                                                            explains,
 		`echo '{"type":"user","message":{"role":"user","content":"hi"}}' | turnwright --input-format stream-json --output-format stream-json --verbose`: runsStream,
 	}
 	seen := map[string]bool{}
@@ -292,6 +295,53 @@ func TestDocumentedInstructions(t *testing.T) {
 		got, _, _ = strings.Cut(got, "</system-reminder>")
 		if got != told[i].text {
 			t.Errorf("%s: the model is told\n%s", told[i].where, got)
+		}
+	}
+}
+
+// explains runs a check of permissions; the page has what it prints.
+func explains(t *testing.T, command string) {
+	out := built(t, agenttest.NewServer(t))(command)
+	page, err := os.ReadFile("docs/permissions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch {
+	case strings.Contains(command, "rm x"):
+		if !strings.Contains(string(page), "```text\n"+out+"```") {
+			t.Errorf("the page does not have\n%s", out)
+		}
+	case strings.Contains(command, "--json"):
+		var got struct{ Behavior, Step string }
+		if err := json.Unmarshal([]byte(out), &got); err != nil || got.Behavior != "ask" || got.Step != "prompt" {
+			t.Errorf("%s: %v", out, err)
+		}
+	default:
+		if !strings.HasPrefix(out, "ask ") {
+			t.Errorf("%s", out)
+		}
+	}
+}
+
+// TestPermissionsPage finds the Go of docs/permissions.md in the examples, which
+// are run.
+func TestPermissionsPage(t *testing.T) {
+	text, err := os.ReadFile("docs/permissions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tested, err := os.ReadFile("example_permissions_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	blocks := page{"docs/permissions.md", string(text)}.fenced("go")
+	if len(blocks) < 3 {
+		t.Errorf("%d blocks", len(blocks))
+	}
+	for _, b := range blocks {
+		if !strings.Contains(flat(string(tested)), flat(b.text)) {
+			t.Errorf("%s: no example has\n%s", b.where, b.text)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (c *command) namedFiles(rule Rule, at *place, in *inner, more bool) (found 
 			look(in.Dir, true, true)
 		}
 	}
-	if files.Recursive && len(files.Reads) <= 1 && words[0].Text != "find" { // where no directory is named
+	if files.Recursive && files.Operands <= 1 && words[0].Text != "find" { // where no directory is named
 		look(shell.Word{Text: ".", Source: ".", Literal: true}, len(files.Writes) > 0, true)
 	}
 	return found

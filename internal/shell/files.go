@@ -68,6 +68,7 @@ var (
 // Files is what a command may read and write by the names in its words.
 type Files struct {
 	Reads, Writes []Word
+	Operands      int  // words that are no options; Reads may hold more
 	Recursive     bool // directories among them count with all that is in them
 	Follows       bool // and links in them
 	Into          []Into
@@ -96,10 +97,18 @@ func NamedFiles(words []Word) (f Files, ok bool) {
 		}
 		return strings.ContainsAny(o, "RL") || name == "tar" && strings.Contains(o, "h")
 	})
-	into := false // an option names the directory that is written to
-	var ops []Word
-	for _, w := range words[1:] {
-		if strings.HasPrefix(w.Source, "-") {
+	into := false          // an option names the directory that is written to
+	var ops, dashes []Word // operands; and words that look like options and may be files
+	ended := false         // by "--"
+	for i, w := range words[1:] {
+		if strings.HasPrefix(w.Source, "-") && !ended {
+			if ended = w.Text == "--"; ended {
+				continue
+			}
+			// It may be the value of the option before it: sort -o -x.
+			if strings.Contains(w.Text, "/") || i > 0 && strings.HasPrefix(words[i].Text, "-") {
+				dashes = append(dashes, w)
+			}
 			if w.Literal && !strings.HasPrefix(w.Text, "--") && strings.ContainsRune(w.Text, 'a') {
 				f.Recursive = true
 			}
@@ -128,7 +137,7 @@ func NamedFiles(words []Word) (f Files, ok bool) {
 		}
 		ops = append(ops, w)
 	}
-	f.Reads = ops
+	f.Reads, f.Operands = ops, len(ops)
 	switch {
 	case name == "dd":
 	case slices.Contains(lastWrites, name) && !into:
@@ -140,6 +149,9 @@ func NamedFiles(words []Word) (f Files, ok bool) {
 	}
 	if slices.Contains(movers, name) {
 		f.into(ops, into)
+	}
+	if f.Reads = append(slices.Clip(f.Reads), dashes...); slices.Contains(fileWriters, name) {
+		f.Writes = append(slices.Clip(f.Writes), dashes...)
 	}
 	switch name {
 	case "sed":
@@ -154,7 +166,9 @@ func NamedFiles(words []Word) (f Files, ok bool) {
 // here or where an option says.
 func (f *Files) archive(name string, opts []string, ops []Word) {
 	has := func(letters, word string) bool {
-		return slices.ContainsFunc(opts, func(o string) bool { return strings.HasPrefix(o, word) || !strings.HasPrefix(o, "--") && strings.ContainsAny(o, letters) }) ||
+		return slices.ContainsFunc(opts, func(o string) bool {
+			return strings.HasPrefix(o, word) || !strings.HasPrefix(o, "--") && strings.ContainsAny(o, letters)
+		}) ||
 			name == "tar" && len(ops) > 0 && !strings.Contains(ops[0].Text, "/") && strings.ContainsAny(ops[0].Text, letters) // tar xf
 	}
 	switch {
