@@ -39,14 +39,18 @@ race_detector() {
 }
 
 # oracles: installs what tests compare with where it is there: ripgrep, for Grep
-# and Glob. Without it those tests skip and say so.
+# and Glob, and bubblewrap, in which generated commands are run. Without them
+# those tests skip and say so.
 oracles() {
-  command -v rg >/dev/null && return
-  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    echo "ci: no ripgrep for the tests of Grep and Glob: installing it" >&2
-    { apt-get -qq update && apt-get -qq install -y --no-install-recommends ripgrep; } >&2 || true
-  fi
-  command -v rg >/dev/null || echo "ci: NOTE: no ripgrep, so the tests that compare with it skip" >&2
+  local pair
+  for pair in rg:ripgrep bwrap:bubblewrap; do
+    command -v "${pair%:*}" >/dev/null && continue
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+      echo "ci: no ${pair#*:}, which tests compare with: installing it" >&2
+      { apt-get -qq update && apt-get -qq install -y --no-install-recommends "${pair#*:}"; } >&2 || true
+    fi
+    command -v "${pair%:*}" >/dev/null || echo "ci: NOTE: no ${pair#*:}, so the tests that compare with it skip" >&2
+  done
 }
 
 # fuzz_targets MODULE: "package target" for each fuzz target of the module.
