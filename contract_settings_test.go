@@ -16,6 +16,7 @@ import (
 	"github.com/turnwright/turnwright/internal/conform"
 	"github.com/turnwright/turnwright/internal/names"
 	"github.com/turnwright/turnwright/message"
+	"github.com/turnwright/turnwright/model"
 	"github.com/turnwright/turnwright/tool"
 )
 
@@ -89,7 +90,7 @@ func testSettingSources(t *testing.T) {
 		want    string
 	}{
 		{nil, "local"},
-		{[]string{}, "claude-sonnet-4-5"},
+		{[]string{}, model.DefaultCatalog().Resolve("sonnet")},
 		{[]string{turnwright.SourceUser}, "user"},
 		{[]string{turnwright.SourceProject, turnwright.SourceUser}, "project"},
 		{[]string{turnwright.SourceLocal}, "local"},
@@ -99,9 +100,6 @@ func testSettingSources(t *testing.T) {
 			put(t, projectFile(o), `{"model":"project"}`)
 			put(t, localFile(o), `{"model":"local"}`)
 			o.SettingSources, o.Model = tt.sources, ""
-			if tt.want == "claude-sonnet-4-5" {
-				o.Model = tt.want
-			}
 		})
 		if r.Model() != tt.want {
 			t.Errorf("sources %q: model %s, want %s", tt.sources, r.Model(), tt.want)

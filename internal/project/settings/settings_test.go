@@ -373,8 +373,8 @@ func TestManagedFiles(t *testing.T) {
 		t.Errorf("the host's settings allowed: %q", got)
 	}
 	p.write("managed", `{"model":"main","permissions":{"deny":["DenyMain"]}}`)
-	p.write("managed-settings.d/.hidden.json", `{"model":"hidden"}`)
-	p.write("managed-settings.d/notes.txt", `{"model":"text"}`)
+	p.write("managed-settings.d/.hidden.json", `{"permissions":{"deny":["DenyHidden"]}}`)
+	p.write("managed-settings.d/notes.txt", `{"permissions":{"deny":["DenyText"]}}`)
 	check("b", "userSettings Denyuser", "policySettings DenyHost", "policySettings DenyMain", "policySettings DenyA", "policySettings DenyB")
 	// Managed rules may be the only ones.
 	p.write("managed", `{"allowManagedPermissionRulesOnly":true,"permissions":{"deny":["DenyMain"]}}`)
