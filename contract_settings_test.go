@@ -84,7 +84,7 @@ func initOf(t *testing.T, out outcome) *turnwright.InitMessage {
 }
 
 func testSettingSources(t *testing.T) {
-	conform.Covers(t, "O-2", "O-5", "O-73", "C-9", "C-10", "C-11")
+	conform.Covers(t, "O-2", "O-5", "O-73", "C-9", "C-10")
 	for _, tt := range []struct {
 		sources []string
 		want    string
@@ -205,7 +205,7 @@ func TestSettingsBelowOptions(t *testing.T) {
 // TestSettingsEnv: variables reach commands; an empty one takes the inherited
 // one away.
 func TestSettingsEnv(t *testing.T) {
-	conform.Covers(t, "C-28", "C-36", "C-37", "C-38", "C-40", "C-133", "C-135", "O-72")
+	conform.Covers(t, "C-28", "C-36", "C-37", "C-38", "C-40", "O-72")
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a Unix shell")
 	}
@@ -311,7 +311,7 @@ func TestSettingsHome(t *testing.T) {
 // TestSettingsRules: rules of every file decide, and a decision says where its
 // rule comes from.
 func TestSettingsRules(t *testing.T) {
-	conform.Covers(t, "P-34", "P-138", "P-130", "C-26", "B-056")
+	conform.Covers(t, "P-34", "P-138", "P-130", "C-26")
 	for name, tt := range map[string]struct {
 		user, project, local, flag string
 		allow                      bool
@@ -481,7 +481,7 @@ func count(all []string, part string) (n int) {
 // TestUntrustedProject: what a project grants waits for trust, what it forbids
 // does not.
 func TestUntrustedProject(t *testing.T) {
-	conform.Covers(t, "P-101", "P-102", "C-133", "P-96")
+	conform.Covers(t, "P-101", "P-102", "P-96")
 	beside := t.TempDir()
 	put(t, filepath.Join(beside, "f.txt"), "text of f")
 	for _, trusted := range []bool{false, true} {
@@ -510,7 +510,7 @@ func TestUntrustedProject(t *testing.T) {
 
 // TestStartModes: the mode of a file, and what stands against it.
 func TestStartModes(t *testing.T) {
-	conform.Covers(t, "P-2", "P-3", "P-4", "P-20", "P-24", "P-26")
+	conform.Covers(t, "P-2", "P-3", "P-20", "P-24", "P-26")
 	mode := func(set func(*turnwright.Options)) string {
 		t.Helper()
 		out := answer(t, agenttest.Text("hi"), func(o *turnwright.Options) { o.Env["IS_SANDBOX"] = "1"; set(o) })
@@ -578,7 +578,7 @@ func TestStartModes(t *testing.T) {
 // TestResumedMode: a session that goes on keeps its mode, unless an option or a
 // file names one.
 func TestResumedMode(t *testing.T) {
-	conform.Covers(t, "P-6", "S-40")
+	conform.Covers(t, "P-6")
 	for _, tt := range []struct{ last, option, file, want turnwright.PermissionMode }{
 		{last: turnwright.ModeAcceptEdits, want: turnwright.ModeAcceptEdits},
 		{last: turnwright.ModeDontAsk, want: turnwright.ModeDontAsk},
@@ -654,8 +654,8 @@ func rewrite(path *string) turnwright.Tool {
 // file that breaks keeps its last good rules, and everybody is told.
 func TestSettingsWhileRunning(t *testing.T) {
 	conform.Covers(t, "C-19", "C-17", "B-044")
-	text := func(deny, value string) string {
-		return fmt.Sprintf(`{"permissions":{"deny":["note(text:%s)"]},"env":{"TW_LIVE":%q}}`, deny, value)
+	text := func(deny, value string) string { // the model is that of the start
+		return fmt.Sprintf(`{"permissions":{"deny":["note(text:%s)"]},"env":{"TW_LIVE":%[2]q},"model":"model-%[2]s"}`, deny, value)
 	}
 	var path string
 	var notes, seen []string
@@ -669,6 +669,7 @@ func TestSettingsWhileRunning(t *testing.T) {
 		step(text("a", "x")[:30]), b, a, agenttest.Text("one"), // half a file
 		b, step(`{"permissions":{"deny":[]}}`), b, agenttest.Text("two")))
 	o := base(t, srv)
+	o.Model = ""
 	told := lines(&o)
 	path = put(t, projectFile(&o), text("a", "one"))
 	o.CustomTools = []turnwright.Tool{note(&notes), rewrite(&path), probe(func(env *tool.Env) {
@@ -709,14 +710,14 @@ func TestSettingsWhileRunning(t *testing.T) {
 	if len(denials) != 4 || !strings.Contains(denials[0], "text:a") || !strings.Contains(denials[3], "text:b") {
 		t.Errorf("denials %q", denials)
 	}
-	if strings.Join(seen, " ") != "one two" {
-		t.Errorf("the variable was %q", seen)
+	if strings.Join(seen, " ") != "one two" || srv.Last().Model() != "model-one" {
+		t.Errorf("the variable was %q, the model is %s", seen, srv.Last().Model())
 	}
 	if n := len(news); n != 2 || count(news, "settings.json:1:30: is not JSON: it ends too early") != 1 || count(news, "its last good state stays in force") != 1 {
 		t.Errorf("the stream told %q", news)
 	}
-	if !slices.Equal(told(), news) {
-		t.Errorf("stderr %q", told())
+	if got := told(); len(got) != 3 || !slices.Equal(got[1:], news) { // the first is about the price of the model
+		t.Errorf("stderr %q", got)
 	}
 }
 

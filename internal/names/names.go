@@ -22,7 +22,11 @@ func SystemDir() string {
 	if System != "" {
 		return System
 	}
-	switch runtime.GOOS {
+	return systemDir(runtime.GOOS)
+}
+
+func systemDir(goos string) string {
+	switch goos {
 	case "darwin":
 		return "/Library/Application Support/ClaudeCode"
 	case "windows":

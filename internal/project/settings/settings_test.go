@@ -164,7 +164,7 @@ func TestPrecedence(t *testing.T) {
 }
 
 func TestSources(t *testing.T) {
-	conform.Covers(t, "C-9", "C-10", "C-12", "O-73")
+	conform.Covers(t, "C-9", "C-10", "O-73")
 	p := newPlace(t)
 	p.trusted()
 	for _, name := range []string{"user", "project", "local", "managed"} {
@@ -181,7 +181,10 @@ func TestSources(t *testing.T) {
 		{[]permission.Source{local, user}, "userSettings localSettings policySettings"},
 	} {
 		p.cfg.Sources = tt.sources
-		r, _ := p.open()
+		r, problems := p.open()
+		if problems != nil {
+			t.Errorf("sources %q: the record of trust was not read: %q", tt.sources, problems)
+		}
 		var got []string
 		for _, l := range r.Settings().Layers {
 			got = append(got, string(l.Source))
@@ -190,7 +193,7 @@ func TestSources(t *testing.T) {
 			t.Errorf("sources %q: %q, want %q", tt.sources, got, tt.want)
 		}
 	}
-	// There is no search in the directories above (C-11), nor anywhere without a home.
+	// There is no search in the directories above, nor anywhere without a home.
 	p.cfg.Sources, p.cfg.Dir, p.cfg.Home = nil, filepath.Join(p.project, "sub"), ""
 	r, _ := p.open()
 	if n := len(r.Settings().Layers); n != 1 {
@@ -219,7 +222,7 @@ func TestInTheHomeDirectory(t *testing.T) {
 // TestProblems has one file with a fault a row, and what it says of it. What is
 // left of the file is given as JSON; "-" stands for nothing.
 func TestProblems(t *testing.T) {
-	conform.Covers(t, "C-15", "C-16", "C-17", "C-18", "C-21", "C-26", "C-27", "C-28", "C-29", "C-30", "B-048")
+	conform.Covers(t, "C-15", "C-16", "C-17", "C-21", "C-26", "C-28", "B-048")
 	for name, tt := range map[string]struct{ file, text, problems, left string }{
 		"good":           {"project", `{"model":"m","hooks":{"Stop":[1]},"x":{"y":[1,"z",null]}}`, "", `{"model":"m","hooks":{"Stop":[1]},"x":{"y":[1,"z",null]}}`},
 		"nothing":        {"project", `{}`, "", `{}`},
@@ -536,7 +539,7 @@ func TestDisabledModes(t *testing.T) {
 }
 
 func TestHooks(t *testing.T) {
-	conform.Covers(t, "C-7", "H-5", "H-7", "H-8", "C-134", "C-135")
+	conform.Covers(t, "C-7")
 	hooks := func(more string) string { return `{"hooks":{"Stop":[{"hooks":[]}]}` + more + `}` }
 	for _, tt := range []struct {
 		name                         string
