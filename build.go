@@ -402,7 +402,8 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string, set
 		base.Rules = []permission.RuleSet{{Source: permission.SourceUser, Dir: filepath.Dir(files.User)}}
 	}
 	set.base = base
-	policy, warnings, err := set.makePolicy(set.reader.Settings())
+	set.seen = set.reader.Settings()
+	policy, warnings, err := set.makePolicy(set.seen)
 	if err != nil {
 		return &OptionError{Option: "AllowedTools, DisallowedTools or PermissionMode", Reason: err.Error(), Err: err}
 	}

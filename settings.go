@@ -78,6 +78,7 @@ type live struct {
 	base      permission.Config           // the rules of options
 
 	mu     sync.Mutex
+	seen   *settings.Settings // that policy was made of, or should have been
 	policy *permission.Policy // of the last settings that one could be made of
 	told   []string           // what there was to tell of it
 }
@@ -101,13 +102,14 @@ func (o *Options) buildSettings(cfg *engine.Config, launched func(string) string
 func (l *live) rules() (p *permission.Policy, news []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s, changed, problems := l.reader.Refresh()
+	s, _, problems := l.reader.Refresh()
 	for _, problem := range problems {
 		news = append(news, problem.String())
 	}
-	if !changed {
+	if s == l.seen {
 		return l.policy, news
 	}
+	l.seen = s
 	l.log(s)
 	policy, warnings, err := l.makePolicy(s)
 	if err != nil {
