@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/fstest"
 
 	"github.com/turnwright/turnwright/internal/conform"
 	"github.com/turnwright/turnwright/internal/instructions"
@@ -20,6 +21,7 @@ type place struct {
 	t     testing.TB
 	root  string
 	cfg   instructions.Config
+	mem   fstest.MapFS // nil: on disk
 	warns []string
 	notes []string
 }
@@ -36,6 +38,10 @@ func newPlace(t testing.TB) *place {
 
 func (p *place) write(path, text string) {
 	p.t.Helper()
+	if p.mem != nil {
+		p.mem[path] = &fstest.MapFile{Data: []byte(text)}
+		return
+	}
 	path = filepath.Join(p.root, filepath.FromSlash(path))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		p.t.Fatal(err)
@@ -93,9 +99,47 @@ func TestGrowingFile(t *testing.T) {
 	p.warned("CLAUDE.md", "4194304")
 }
 
+// memory is a folder that is only in memory, for tests with many files.
+type memory struct {
+	root  string
+	files fstest.MapFS
+}
+
+func newMemory(t testing.TB) *place {
+	p := newPlace(t)
+	p.mem = fstest.MapFS{}
+	p.cfg.FS = memory{p.root, p.mem}
+	return p
+}
+
+func (m memory) name(path string) string {
+	rel, err := filepath.Rel(m.root, path)
+	if err != nil || strings.HasPrefix(rel, "..") {
+		return "outside"
+	}
+	return filepath.ToSlash(rel)
+}
+
+func (m memory) Resolve(path string) (string, error) { return path, nil }
+
+func (m memory) Stat(path string) (fs.FileInfo, error) { return m.files.Stat(m.name(path)) }
+
+func (m memory) Read(path string, limit int) ([]byte, error) {
+	data, err := m.files.ReadFile(m.name(path))
+	return data[:min(len(data), limit)], err
+}
+
+func (m memory) Names(dir string) (names []string, err error) {
+	entries, err := m.files.ReadDir(m.name(dir))
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, err
+}
+
 // TestManyFiles bounds what a session loads.
 func TestManyFiles(t *testing.T) {
-	p := newPlace(t)
+	p := newMemory(t)
 	for i := range 1005 {
 		p.write(fmt.Sprintf(".claude/rules/%04d.md", i), "x")
 	}
@@ -103,7 +147,7 @@ func TestManyFiles(t *testing.T) {
 		t.Errorf("%d files", len(r.Files))
 	}
 	p.warned("1000.md", "1000 files")
-	p = newPlace(t)
+	p = newMemory(t)
 	for i := range 5 {
 		p.write(fmt.Sprintf(".claude/rules/%d.md", i), strings.Repeat("y", 4<<20))
 	}
@@ -111,13 +155,13 @@ func TestManyFiles(t *testing.T) {
 		t.Errorf("%d files of 4 MiB", len(r.Files))
 	}
 	p.warned("4.md", "16777216 bytes")
-	p = newPlace(t)
+	p = newMemory(t)
 	p.write("CLAUDE.md", strings.Repeat("@none ", 2000)+"@last.md")
 	p.write("last.md", "NEVER")
 	if r := p.load(); len(r.Files) != 1 {
 		t.Errorf("%d files: every mention was looked for", len(r.Files))
 	}
-	p = newPlace(t)
+	p = newMemory(t)
 	for i := range 10 {
 		p.write(fmt.Sprintf(".claude/rules/%d.md", i), strings.Repeat("@none ", 1000))
 	}
@@ -126,13 +170,13 @@ func TestManyFiles(t *testing.T) {
 	if r := p.load(); len(r.Files) != 11 {
 		t.Errorf("%d files: the mentions of all files were looked for", len(r.Files))
 	}
-	p = newPlace(t)
+	p = newMemory(t)
 	for i := range 1005 {
 		p.write(fmt.Sprintf(".claude/rules/%04d.md", i), "---\npaths: a.go\n---\nx")
 	}
 	p.load()
 	p.warned("1000.md", "1000 files")
-	p = newPlace(t)
+	p = newMemory(t)
 	for i := range 1005 {
 		p.write(fmt.Sprintf(".claude/rules/%04d/r.md", i), "---\npaths: a.go\n---\nx")
 	}
