@@ -123,6 +123,7 @@ func (c *command) walk(at place) {
 		if last >= 0 && !loops && slices.Contains(part.After, last) {
 			now.dirs, now.unknown = slices.Clone(to.dirs), to.unknown
 		}
+		now.unknown = now.unknown || shell.Moves(part.Words)
 		for _, script := range shell.Scripts(part) {
 			c.nest(&now, script)
 		}

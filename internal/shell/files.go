@@ -98,7 +98,7 @@ func NamedFiles(words []Word) (f Files, ok bool) {
 		return strings.ContainsAny(o, "RL") || name == "tar" && strings.Contains(o, "h")
 	})
 	into := false          // an option names the directory that is written to
-	var ops, dashes []Word // operands; and words that look like options and may be files
+	var ops, dashes []Word // operands; and files that options may name, or be
 	ended := false         // by "--"
 	for i, w := range words[1:] {
 		if strings.HasPrefix(w.Source, "-") && !ended {
@@ -112,18 +112,24 @@ func NamedFiles(words []Word) (f Files, ok bool) {
 			if w.Literal && !strings.HasPrefix(w.Text, "--") && strings.ContainsRune(w.Text, 'a') {
 				f.Recursive = true
 			}
+			names := false // the word names the directory that is written to
 			if strings.HasPrefix(w.Text, "--t") || slices.Contains(movers, name) && !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "t") {
-				into = true
+				into, names = true, true
 				if _, v, ok := strings.Cut(w.Text[2:], "t"); ok && v != "" && !strings.HasPrefix(w.Text, "--") {
 					ops = append(ops, Word{Text: v, Source: v, Literal: w.Literal, Glob: w.Glob}) // -vtdir
 				}
 			}
 			// The value of an option may be a file too: --file=x, -fx.
-			if _, v, ok := strings.Cut(w.Text, "="); ok && v != "" {
-				ops = append(ops, Word{Text: v, Source: v, Literal: w.Literal, Glob: w.Glob})
-			} else if len(w.Text) > 2 && w.Text[1] != '-' {
-				v := w.Text[2:]
-				ops = append(ops, Word{Text: v, Source: v, Literal: w.Literal, Glob: w.Glob})
+			_, v, ok := strings.Cut(w.Text, "=")
+			if !ok && len(w.Text) > 2 && w.Text[1] != '-' {
+				v = w.Text[2:]
+			}
+			switch value := (Word{Text: v, Source: v, Literal: w.Literal, Glob: w.Glob}); {
+			case v == "":
+			case names:
+				ops = append(ops, value)
+			default:
+				dashes = append(dashes, value)
 			}
 			continue
 		}

@@ -237,7 +237,7 @@ func TestNamedFiles(t *testing.T) {
 	}
 	for command, want := range map[string][2]string{
 		"cat a b": {"a b", ""}, "cp a b": {"a b", "b"}, "cp -t d a": {"d a", "d a"}, "mv a b": {"a b", "a b"}, "dd if=a of=b": {"a b", "b"},
-		"tee -a x": {"x", "x"}, "grep -fx y": {"x y", ""}, "grep --file=x y": {"x y", ""}, "rm -rf x": {"f x", "f x"}, "sed -i s/a/b/ x": {"s/a/b/ x", "s/a/b/ x"},
+		"tee -a x": {"x", "x"}, "grep -fx y": {"y x", ""}, "grep --file=x y": {"y x", ""}, "rm -rf x": {"x f", "x f"}, "sed -i s/a/b/ x": {"s/a/b/ x", "s/a/b/ x"},
 	} {
 		s, err := shell.Parse(command)
 		if err != nil {

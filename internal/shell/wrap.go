@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -132,6 +133,53 @@ func Elsewhere(words []Word) bool {
 		}
 	}
 	return false
+}
+
+// movingOptions are those with which a program runs another one in a directory
+// that is not its own: another one, or another root. Some stand for all programs
+// of that kind.
+var movingOptions = map[string]*regexp.Regexp{
+	"env":      regexp.MustCompile(`^(?:-[A-Za-z0]*C|--c)`),
+	"sudo":     regexp.MustCompile(`^(?:-[A-Za-z]*[DiR]|--ch|--l)`),
+	"su":       regexp.MustCompile(`^(?:-$|-[A-Za-z]*l|--l)`),
+	"runuser":  regexp.MustCompile(`^(?:-$|-[A-Za-z]*l|--l)`),
+	"unshare":  regexp.MustCompile(`^(?:-[A-Za-z]*[Rw]|--ro|--w)`),
+	"nsenter":  regexp.MustCompile(`^(?:-[A-Za-z]*[rw]|--ro|--w)`),
+	"parallel": regexp.MustCompile(`^--w`),
+	"find":     regexp.MustCompile(`^-(?:exec|ok)dir$`),
+	"chroot":   regexp.MustCompile(``),
+	"ssh":      regexp.MustCompile(``),
+}
+
+// Moves reports whether a command may run another one in another directory: env
+// -C, sudo -D, chroot. It errs by finding too many.
+func Moves(words []Word) bool {
+	for i, w := range words {
+		name := base(w.Text)
+		if option := movingOptions[name]; option != nil && slices.ContainsFunc(ownOptions(name, words[i+1:]), func(w Word) bool { return option.MatchString(w.Text) }) {
+			return true
+		}
+		if i == 0 && !slices.Contains(runners, base(w.Text)) {
+			return false
+		}
+	}
+	return false
+}
+
+// ownOptions are the words that may be options of a program itself, and not of
+// the command that it runs: those before it.
+func ownOptions(name string, words []Word) []Word {
+	if !slices.Contains([]string{"env", "sudo", "unshare", "nsenter"}, name) {
+		return words
+	}
+	for i, w := range words {
+		option := strings.HasPrefix(w.Source, "-") || strings.Contains(w.Text, "=")
+		value := i > 0 && strings.HasPrefix(words[i-1].Source, "-")
+		if !option && !value {
+			return words[:i]
+		}
+	}
+	return words
 }
 
 // runners are programs that run what stands in their arguments. Rules that
