@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/turnwright/turnwright/hook"
 	"github.com/turnwright/turnwright/internal/budget"
 	"github.com/turnwright/turnwright/internal/builtin"
 	"github.com/turnwright/turnwright/internal/engine"
@@ -82,6 +83,10 @@ func (o *Options) build() (cfg engine.Config, set *live, err error) {
 	if err = o.buildTools(&cfg, getenv, set); err != nil {
 		return cfg, nil, err
 	}
+	if cfg.Hooks, err = o.hookSet(o.Hooks, set, cfg.Warn); err != nil {
+		return cfg, nil, err
+	}
+	cfg.HookEvents = o.IncludeHookEvents
 	if err = o.buildStore(&cfg, getenv); err != nil {
 		return cfg, nil, err
 	}
@@ -106,6 +111,27 @@ func (o *Options) build() (cfg engine.Config, set *live, err error) {
 	cfg.Ledger = budget.New(o.MaxBudgetUSD, budget.Observed)
 	o.buildInstructions(&cfg, getenv, set)
 	return cfg, set, nil
+}
+
+// hookSet are the hooks of the session with these callbacks: those of settings
+// as they are now, of HookFiles and the callbacks. warn is told what of settings
+// cannot be used; nil: it was told already.
+func (o *Options) hookSet(callbacks hook.Table, set *live, warn func(string)) (*hook.Set, error) {
+	var files []hook.File
+	for _, h := range set.reader.Settings().Hooks(o.Bare || truthy(set.launched("CLAUDE_CODE_SIMPLE"))) {
+		f, problems := hook.Parse(hook.Source(h.Source), h.File, h.JSON)
+		files = append(files, f)
+		for _, p := range problems {
+			if warn != nil {
+				warn("Settings: " + p.Error())
+			}
+		}
+	}
+	hooks, err := hook.NewSet(hook.Config{Files: append(files, o.HookFiles...), Callbacks: callbacks})
+	if err != nil {
+		return nil, &OptionError{Option: "Hooks", Reason: err.Error(), Err: err}
+	}
+	return hooks, nil
 }
 
 // buildDebug opens the debug log, to which warnings go as well.
@@ -193,6 +219,9 @@ func (o *Options) loopConfig(getenv func(string) string) (cfg loop.Config, err e
 	if cfg.Width, err = envCount(getenv, "CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY"); err != nil {
 		return cfg, err
 	}
+	if cfg.StopBlockCap, err = stopBlockCap(getenv); err != nil {
+		return cfg, err
+	}
 	cfg.SessionID = strings.ToLower(o.SessionID)
 	if cfg.SessionID == "" {
 		cfg.SessionID = engine.NewID()
@@ -200,6 +229,24 @@ func (o *Options) loopConfig(getenv func(string) string) (cfg loop.Config, err e
 		return cfg, &OptionError{Option: "SessionID", Value: strconv.Quote(o.SessionID), Reason: "is not a UUID"}
 	}
 	return cfg, nil
+}
+
+// stopBlockCap reads how often in a row Stop hooks may keep a turn going; 0 in
+// the variable is no cap (L-216, K-242).
+func stopBlockCap(getenv func(string) string) (int, error) {
+	const name = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
+	v := getenv(name)
+	if v == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(v)
+	switch {
+	case err != nil || n < 0:
+		return 0, &OptionError{Option: name, Value: strconv.Quote(v), Reason: "must be a whole number of at least 0, where 0 is no cap"}
+	case n == 0:
+		return -1, nil
+	}
+	return n, nil
 }
 
 // envCount reads a positive whole number from a variable; 0: not set.

@@ -365,6 +365,7 @@ var snippetImports = map[string]string{
 	"turnwright": "github.com/turnwright/turnwright", "agenttest": "github.com/turnwright/turnwright/agenttest",
 	"bytes": "bytes", "context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "os": "os", "time": "time",
 	"message": "github.com/turnwright/turnwright/message",
+	"hook":    "github.com/turnwright/turnwright/hook", "json": "encoding/json", "slog": "log/slog", "strings": "strings",
 }
 
 // TestDocumentedGo compiles the Go of the documentation. Each block becomes the
@@ -445,7 +446,7 @@ func blanks(file *ast.File) string {
 
 var (
 	inlineCode = regexp.MustCompile("`[^`\n]+`")
-	qualified  = regexp.MustCompile(`\b(turnwright|agenttest|message|model|tool|session|permission|storetest)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
+	qualified  = regexp.MustCompile(`\b(turnwright|agenttest|message|model|tool|session|permission|storetest|hook)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
 	optionName = regexp.MustCompile(`\bOptions\.([A-Z]\w*)`)
 	linkTarget = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
 )

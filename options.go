@@ -6,6 +6,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/turnwright/turnwright/hook"
 	"github.com/turnwright/turnwright/model"
 	"github.com/turnwright/turnwright/session"
 )
@@ -68,6 +69,16 @@ type Options struct {
 	// ParallelCanUseTool lets CanUseTool be called for several calls at once, from
 	// several goroutines (P-121).
 	ParallelCanUseTool bool
+	// Hooks are callbacks at moments of the run: before and after tool calls, at
+	// prompts, when the session starts, stops and ends (O-42). They see every
+	// call and may deny it, change its input and add to what the model is told;
+	// see package hook and docs/hooks.md.
+	Hooks hook.Table
+	// HookFiles are hooks that run commands, as hook.Parse reads them from the
+	// "hooks" of a settings file. They run beside Hooks.
+	HookFiles []hook.File
+	// IncludeHookEvents shows each run of a hook on the stream (O-93, M-84).
+	IncludeHookEvents bool
 
 	// ReadBeforeEdit says which files must have been read before they may be
 	// edited or overwritten; "" is ReadStrict (T-64).
@@ -187,7 +198,6 @@ type Options struct {
 	OutputSchema             json.RawMessage    `later:"H"`     // O-30
 	AutoCompactWindow        int64              `later:"H"`     // O-32
 	PermissionPromptToolName string             `later:"F"`     // O-41
-	Hooks                    map[string]any     `later:"D"`     // O-42
 	ToolAliases              map[string]string  `later:"F"`     // O-43
 	QuestionPreviewFormat    string             `later:"J"`     // O-44
 	Sandbox                  json.RawMessage    `later:"later"` // O-45
@@ -206,7 +216,6 @@ type Options struct {
 	OnElicitation            any                `later:"F"`     // O-82
 	User                     string             `later:"G"`     // O-83
 	ExtraArgs                map[string]*string `later:"G"`     // O-87
-	IncludeHookEvents        bool               `later:"D"`     // O-93
 	ForwardSubagentText      bool               `later:"I"`     // O-94
 	AgentProgressSummaries   bool               `later:"I"`     // O-95
 	PromptSuggestions        bool               `later:"J"`     // O-96

@@ -9,12 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/turnwright/turnwright"
 	"github.com/turnwright/turnwright/agenttest"
+	"github.com/turnwright/turnwright/hook"
 	"github.com/turnwright/turnwright/internal/conform"
 	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/model"
@@ -137,6 +139,48 @@ func TestOptionTable(t *testing.T) {
 			}
 			refused(t, "CustomTools", "echo", func(o *turnwright.Options) { o.CustomTools = []turnwright.Tool{echo(), echo()} })
 			refused(t, "CustomTools", "entry 0", func(o *turnwright.Options) { o.CustomTools = []turnwright.Tool{nil} })
+		},
+		"Hooks": func(t *testing.T) {
+			conform.Covers(t, "O-42", "H-2", "H-3")
+			var notes []string
+			deny := func(_ context.Context, in hook.Input, _ string) (hook.Output, error) {
+				return hook.Output{Permission: hook.Deny, PermissionReason: "no " + in.Subject()}, nil
+			}
+			out := call(t, &notes, func(o *turnwright.Options) {
+				o.AllowedTools, o.Hooks = []string{"note"}, hook.Table{hook.PreToolUse: {{Matcher: "note", Hooks: []hook.Func{deny}}}}
+			})
+			if len(notes) != 0 || len(out.result.PermissionDenials) != 1 {
+				t.Errorf("notes %q", notes)
+			}
+			for want, table := range map[string]hook.Table{
+				"preToolUse": {"preToolUse": {{Hooks: []hook.Func{deny}}}}, "nil": {hook.Stop: {{Hooks: []hook.Func{nil}}}},
+				"negative": {hook.Stop: {{Timeout: -1}}}, "(?=x)": {hook.PreToolUse: {{Matcher: "(?=x)"}}},
+			} {
+				refused(t, "Hooks", want, func(o *turnwright.Options) { o.Hooks = table })
+			}
+		},
+		"HookFiles": func(t *testing.T) {
+			if runtime.GOOS == "windows" {
+				t.Skip("needs sh")
+			}
+			var notes []string
+			file, _ := hook.Parse(hook.SourceUser, "settings.json", json.RawMessage(`{"PreToolUse":[{"hooks":[{"type":"command","command":"echo no >&2; exit 2"}]}]}`))
+			call(t, &notes, func(o *turnwright.Options) { o.AllowedTools, o.HookFiles = []string{"note"}, []hook.File{file} })
+			if len(notes) != 0 {
+				t.Errorf("notes %q", notes)
+			}
+		},
+		"IncludeHookEvents": func(t *testing.T) {
+			conform.Covers(t, "O-93", "M-84")
+			for _, show := range []bool{false, true} {
+				out := answer(t, agenttest.Text("x"), func(o *turnwright.Options) {
+					o.IncludeHookEvents = show
+					o.Hooks = hook.Table{hook.Stop: {{Hooks: []hook.Func{func(context.Context, hook.Input, string) (hook.Output, error) { return hook.Output{}, nil }}}}}
+				})
+				if got := strings.Contains(out.shape(), "hook_started hook_response result"); got != show {
+					t.Errorf("shown %v: %s", show, out.shape())
+				}
+			}
 		},
 		"AllowedTools": func(t *testing.T) {
 			conform.Covers(t, "O-34", "L-142", "T-9")

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/turnwright/turnwright/hook"
 	"github.com/turnwright/turnwright/internal/engine"
 	"github.com/turnwright/turnwright/internal/loop"
 	"github.com/turnwright/turnwright/message"
@@ -43,7 +44,24 @@ func NewSession(ctx context.Context, o Options) (*Session, error) {
 		return nil, err
 	}
 	eng := engine.New(ctx, cfg)
-	return &Session{opts: o, cfg: cfg, set: set, eng: eng, pending: eng.Queued()}, nil
+	s := &Session{opts: o, cfg: cfg, set: set, eng: eng, pending: eng.Queued()}
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	set.rehook = s.rehook
+	return s, nil
+}
+
+// rehook gives the session the hooks of settings as they are now.
+func (s *Session) rehook() (news []string) {
+	s.mu.Lock()
+	callbacks := s.opts.Hooks
+	s.mu.Unlock()
+	hooks, err := s.opts.hookSet(callbacks, s.set, func(line string) { news = append(news, line) })
+	if err != nil {
+		return append(news, err.Error())
+	}
+	s.eng.UseHooks(hooks)
+	return news
 }
 
 // ID returns the session's id (S-3).
@@ -179,8 +197,7 @@ func (s *Session) settle(m Message) (answered string) {
 	defer s.mu.Unlock()
 	switch m := m.(type) {
 	case *ResultMessage:
-		injected := m.Origin != nil && m.Origin.Kind == message.OriginTaskNotification
-		if len(s.pending) > 0 && !injected {
+		if len(s.pending) > 0 && !m.Origin.Injected() {
 			answered = s.pending[0]
 			s.pending = s.pending[1:]
 		}
@@ -306,6 +323,20 @@ func (s *Session) SetPermissionMode(ctx context.Context, mode PermissionMode) er
 // Done is closed when the session has ended and nothing of it runs any more.
 // Messages that were emitted can still be read.
 func (s *Session) Done() <-chan struct{} { return s.eng.Done() }
+
+// SetHooks replaces the callbacks of Options.Hooks from the next event on; those
+// of settings and HookFiles stay. It fails for a table that hook.Table.Check refuses.
+func (s *Session) SetHooks(callbacks hook.Table) error {
+	hooks, err := s.opts.hookSet(callbacks, s.set, nil)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.opts.Hooks = callbacks
+	s.mu.Unlock()
+	s.eng.UseHooks(hooks)
+	return nil
+}
 
 // Close interrupts what runs and frees everything. It returns the first fault
 // of closing the journal. Messages that were emitted can still be read.

@@ -77,6 +77,10 @@ type live struct {
 	modeNamed bool                        // an option or a file names the mode to start in (P-6)
 	base      permission.Config           // the rules of options
 
+	// rehook takes the hooks of changed settings (H-9) and returns what there is to
+	// tell; nil before the session runs. It must not ask for rules.
+	rehook func() (news []string)
+
 	mu     sync.Mutex
 	seen   *settings.Settings // that policy was made of, or should have been
 	policy *permission.Policy // of the last settings that one could be made of
@@ -121,6 +125,9 @@ func (l *live) rules() (p *permission.Policy, news []string) {
 		}
 	}
 	l.policy, l.told = policy, warnings
+	if l.rehook != nil {
+		news = append(news, l.rehook()...)
+	}
 	return policy, news
 }
 

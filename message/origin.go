@@ -14,6 +14,12 @@ type Origin struct {
 	Body         string `json:"body,omitempty"`
 }
 
+// Injected reports whether the session made the message itself: the
+// notification of a task (L-211), or the first message of a hook (H-122).
+func (o *Origin) Injected() bool {
+	return o != nil && (o.Kind == OriginTaskNotification || o.Kind == OriginAutoContinuation)
+}
+
 // The kinds of Origin.
 const (
 	OriginHuman            = "human"

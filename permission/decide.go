@@ -19,6 +19,11 @@ type Request struct {
 	// Interactive marks tools that need a person whatever is allowed (P-31);
 	// AskUserQuestion need not be marked.
 	Interactive bool
+	// HookAllows says that a hook approved the call before (P-27): that skips
+	// the question, but no rule, no critical path and no edit or command of plan
+	// mode (P-142). With HookInput the hook gave the input as well, which is an
+	// answer for the tools that need a person, unless they are Interactive (P-32).
+	HookAllows, HookInput bool
 }
 
 // Behavior is what happens to a call.
@@ -99,7 +104,7 @@ func (p *Policy) Decide(r Request) (d Decision) {
 	if d, decided := p.byRules(name, r, cmd); decided {
 		return d
 	}
-	if r.Interactive || isOne(name, askers) {
+	if r.Interactive || isOne(name, askers) && !(r.HookAllows && r.HookInput) {
 		return p.ask(r.Tool, StepPerson, ReasonOther, "the tool needs an answer of a person")
 	}
 	if slices.ContainsFunc(r.Accesses, func(a Access) bool {
@@ -115,10 +120,25 @@ func (p *Policy) Decide(r Request) (d Decision) {
 	if p.Mode == ModeBypass || p.Mode == ModePlan && p.BypassAvailable { // P-14: plan mode enforces nothing then
 		return p.byMode()
 	}
+	if r.HookAllows && p.hookMayAllow(name, r, cmd) {
+		return Decision{Behavior: Allow, ReasonType: ReasonOther, Reason: "allowed by a PreToolUse hook"}
+	}
 	if cmd != nil {
 		return p.decideCommand(name, r, cmd)
 	}
 	return p.decideCall(name, r)
+}
+
+// hookMayAllow reports whether an approval by a hook counts where rules and
+// critical paths do not stand against it (P-32, P-142).
+func (p *Policy) hookMayAllow(name string, r Request, cmd *command) bool {
+	switch {
+	case name == "ExitPlanMode":
+		return r.HookInput
+	case p.Mode == ModePlan:
+		return cmd == nil && !isOne(name, fileEditors) && !isOne(name, shells)
+	}
+	return true
 }
 
 // readsOutputs reports whether all that the call does is to read outputs of the

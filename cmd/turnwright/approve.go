@@ -38,18 +38,10 @@ type verdict struct {
 // approve asks the client about a call. It waits for the answer as long as
 // the turn goes on (W-118); without anybody to ask the turn ends (W-378).
 func (c *client) approve(ctx context.Context, q turnwright.PermissionRequest) (a turnwright.PermissionAnswer, err error) {
-	// The question goes past the messages that wait for their reader: it must
-	// not overtake the call that it is about (W-322).
-	call := c.call(q.ToolUseID)
-	select {
-	case <-call.shown:
-	case <-ctx.Done():
-		return a, ctx.Err()
+	answered, err := c.ask(ctx, q.ToolUseID)
+	if err != nil {
+		return a, err
 	}
-	asked := make(chan struct{})
-	c.mu.Lock()
-	call.asked = asked
-	c.mu.Unlock()
 	ask := question{
 		ToolName: q.ToolName, Input: q.Input, Suggestions: q.Suggestions, ToolUseID: q.ToolUseID, AgentID: q.AgentID,
 		Reason: q.Reason, Title: q.Title, DisplayName: q.DisplayName, Description: q.Description,
@@ -58,7 +50,7 @@ func (c *client) approve(ctx context.Context, q turnwright.PermissionRequest) (a
 		ask.BlockedPath = &q.BlockedPath
 	}
 	raw, err := c.conn.Call(ctx, "can_use_tool", ask)
-	close(asked)
+	answered()
 	var refused *wire.CallError
 	switch {
 	case errors.Is(err, wire.ErrInputEnded):
@@ -96,8 +88,25 @@ func (c *client) approve(ctx context.Context, q turnwright.PermissionRequest) (a
 
 // openCall is a tool call without result.
 type openCall struct {
-	shown chan struct{} // closed when the line with the call is written
-	asked chan struct{} // closed when the client has answered; nil: it was not asked (client.mu)
+	shown chan struct{}   // closed when the line with the call is written
+	asked []chan struct{} // a question each, closed when the client has answered (client.mu)
+}
+
+// ask waits until a question about a call may be asked: it goes past the
+// messages that wait for their reader, and must not overtake the call that it
+// is about (W-322). answered must be called when the question is over.
+func (c *client) ask(ctx context.Context, id string) (answered func(), err error) {
+	call := c.call(id)
+	select {
+	case <-call.shown:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	asked := make(chan struct{})
+	c.mu.Lock()
+	call.asked = append(call.asked, asked)
+	c.mu.Unlock()
+	return func() { close(asked) }, nil
 }
 
 func (c *client) call(id string) *openCall {
@@ -129,13 +138,13 @@ func (c *client) settle(m *message.User) {
 		c.mu.Lock()
 		call := c.calls[r.ToolUseID]
 		delete(c.calls, r.ToolUseID)
-		var asked chan struct{}
+		var asked []chan struct{}
 		if call != nil {
 			asked = call.asked
 		}
 		c.mu.Unlock()
-		if asked != nil {
-			<-asked
+		for _, question := range asked {
+			<-question
 		}
 	}
 }

@@ -124,7 +124,6 @@ func (c *client) setMode(r *wire.Request) error {
 
 // laterInitialize are fields of initialize whose feature is not built yet.
 var laterInitialize = []struct{ name, letter string }{
-	{"hooks", "D"},
 	{"agents", "I"},
 	{"skills", "J"},
 	{"excludeDynamicSections", "H"},
@@ -147,6 +146,7 @@ type initialized struct {
 	OutputStyles []string               `json:"available_output_styles"`
 	Models       []modelInfo            `json:"models"`
 	Account      struct{}               `json:"account"`
+	HooksApplied bool                   `json:"hooks_applied,omitempty"` // W-68
 }
 
 // modelInfo describes a model that a client may choose.
@@ -178,6 +178,15 @@ func (c *client) initialize(r *wire.Request) error {
 	answer := initialized{
 		Commands: []message.SlashCommand{}, Agents: []struct{}{},
 		OutputStyle: "default", OutputStyles: []string{"default"}, Models: modelList(),
+	}
+	if h := fields["hooks"]; asksFor(h) || c.hooked {
+		if !asksFor(h) {
+			h = json.RawMessage("{}") // a client that has begun anew, without hooks
+		}
+		if err := c.useHooks(h); err != nil {
+			return err
+		}
+		c.hooked, answer.HooksApplied = true, asksFor(fields["hooks"])
 	}
 	if c.begun {
 		r.SucceedAgain(answer)

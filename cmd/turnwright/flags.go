@@ -25,6 +25,7 @@ type flags struct {
 	promptTool   *string // nil: not given
 	verbose      bool
 	partial      bool
+	hookEvents   bool
 	version      bool
 	help         bool
 	maxTurns     *string // nil: not given
@@ -69,6 +70,7 @@ func (f *flags) set() *pflag.FlagSet {
 	fs.StringVar(&f.input, "input-format", "text", "text, or stream-json: user messages and control requests on stdin, one a line")
 	fs.BoolVar(&f.replay, "replay-user-messages", false, "with stream-json both ways: write user messages back when they are taken up")
 	fs.BoolVar(&f.verbose, "verbose", false, "needed with --output-format stream-json")
+	fs.BoolVar(&f.hookEvents, "include-hook-events", false, "add the runs of hooks to stream-json")
 	fs.BoolVar(&f.partial, "include-partial-messages", false, "add the model's streaming events to stream-json")
 	fs.StringVar(&f.model, "model", "", "model alias or id (default: $ANTHROPIC_MODEL, else the newest sonnet)")
 	f.limits(fs)
@@ -206,6 +208,9 @@ func parse(args []string) (*flags, error) {
 	}
 	if f.partial && f.output != "stream-json" {
 		return nil, errors.New("--include-partial-messages needs --output-format stream-json")
+	}
+	if f.hookEvents && f.output != "stream-json" {
+		return nil, errors.New("--include-hook-events needs --output-format stream-json")
 	}
 	if f.systemSet && f.systemFile != "" {
 		return nil, errors.New("--system-prompt and --system-prompt-file exclude each other")
@@ -346,8 +351,7 @@ func notHere(name string) error { return fmt.Errorf("--%s is not supported by th
 // laterFlags are flags of the contract whose feature is not built yet.
 var laterFlags = map[string]string{
 	"resume-session-at": "E", "resume-drops-turn": "E", "rewind-files": "E",
-	"include-hook-events": "D",
-	"mcp-config":          "F", "strict-mcp-config": "F",
+	"mcp-config": "F", "strict-mcp-config": "F",
 	"session-mirror": "G", "fallback-model": "H", "effort": "H", "thinking": "H", "max-thinking-tokens": "H",
 	"thinking-display": "H", "json-schema": "H", "task-budget": "H", "autocompact": "H", "betas": "H",
 	"agents": "I", "agent": "I", "forward-subagent-text": "I",
@@ -359,7 +363,7 @@ var laterFlags = map[string]string{
 func (f *flags) options() (turnwright.Options, error) {
 	o := turnwright.Options{
 		Model: f.model, SessionID: f.sessionID, NoSessionPersistence: f.noPersist,
-		IncludePartialMessages: f.partial, PermissionMode: turnwright.PermissionMode(f.mode),
+		IncludePartialMessages: f.partial, IncludeHookEvents: f.hookEvents, PermissionMode: turnwright.PermissionMode(f.mode),
 		AllowedTools: rules(f.allowed), DisallowedTools: rules(f.disallowed),
 		AddDirs:                         f.addDirs,
 		AllowDangerouslySkipPermissions: f.skip || f.allowSkip || f.mode == string(turnwright.ModeBypassPermissions),

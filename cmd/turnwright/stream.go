@@ -28,7 +28,8 @@ type client struct {
 	s    *turnwright.Session // written once, under mu
 	sdk  bool                // an official client started this process (W-264)
 
-	begun bool // initialize was answered; used by the reader alone
+	begun  bool // initialize was answered; used by the reader alone
+	hooked bool // it brought hooks; likewise
 
 	mu       sync.Mutex
 	warnings []string             // until the first init was written

@@ -111,6 +111,12 @@ func Why(r *turnwright.ResultMessage) string {
 	switch r.Subtype {
 	case turnwright.Success:
 		switch {
+		case r.TerminalReason == message.TerminalHookStopped:
+			return "a hook ended the turn."
+		case r.TerminalReason == message.TerminalToolDeferred:
+			return "a hook left a call open; the next message goes on with it."
+		case r.TerminalReason == message.TerminalToolDeferredUnavailable:
+			return "a call was left open whose tool is not in this session."
 		case r.StopReason != nil && *r.StopReason == "refusal":
 			return "the model declined to go on (stop_reason refusal)."
 		case r.IsError && r.TerminalReason == message.TerminalAPIError:

@@ -30,6 +30,7 @@ var layers = []layer{
 	{"internal/search", nil, "searching files needs to know nothing of tools, sessions and rules"},
 	{"internal/proc", nil, "processes know nothing of who starts them"},
 	{"internal/journal", []string{"message", "session", "internal/rawjson", "internal/history", "internal/loop"}, "the codec between the machine's entries and a store's lines needs both and nothing that runs"},
+	{"internal/hookrun", []string{"message", "hook", "internal/proc"}, "running hooks needs to know what they are and nothing of the loop"},
 	{"internal/pdf", nil, "a format of files, without the project"},
 	{"internal/instructions", nil, "files in, text out; what is done with the text is the engine's"},
 	{"internal/builtin", []string{"message", "permission", "tool", "internal/pdf", "internal/shell", "internal/search", "internal/proc"}, "built-in tools use only what any tool can use"},
@@ -39,7 +40,7 @@ var layers = []layer{
 	{"internal/permfile", []string{"permission"}, "writes what an update says into a settings file, and decides nothing"},
 	{"internal/engine", []string{
 		"message", "model", "tool", "permission", "hook", "session",
-		"internal/history", "internal/budget", "internal/loop", "internal/journal", "internal/project", "internal/mcp", "internal/instructions",
+		"internal/history", "internal/budget", "internal/loop", "internal/journal", "internal/project", "internal/mcp", "internal/instructions", "internal/hookrun",
 	}, "the driver gets tools, model and store handed in, so that tests and other hosts choose them; it does not know the public API"},
 
 	{"agenttest", []string{"message"}, "the scripted server judges requests by the API's rules; it must not share code, and faults, with the client that makes them"},

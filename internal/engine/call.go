@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/turnwright/turnwright/hook"
 	"github.com/turnwright/turnwright/internal/loop"
 	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/permission"
@@ -40,44 +41,62 @@ func (s *Session) callInput(c loop.Call) json.RawMessage {
 func (s *Session) check(key string) func(context.Context) loop.Event {
 	c, _ := s.machine.Call(key)
 	input := s.callInput(c)
+	about, alone := s.about(), len(s.machine.Calls()) == 1
 	return func(ctx context.Context) loop.Event {
 		final, err := s.tools.Prepare(s.env(), c.Name, input)
 		if err != nil {
 			return loop.Decided{Key: key, Reason: "invalid input", Content: message.TextContent(err.Error())}
 		}
-		t, spec, _ := s.tools.Get(c.Name)
-		d := loop.Decided{Key: key, Allow: true}
-		if string(final) != string(input) {
-			d.Input = final
+		k := &checked{call: c, about: about, alone: alone, input: final}
+		k.tool, k.spec, _ = s.tools.Get(c.Name)
+		if end := s.preToolUse(ctx, k); end != nil {
+			return *end
 		}
-		dec, err := s.decide(t, spec, final)
+		dec, err := s.decideHooked(k, k.input)
 		if err != nil {
 			return loop.Decided{Key: key, Reason: "the permission check failed", Content: message.TextContent(err.Error())}
 		}
-		d.Reason = dec.Reason
+		d := loop.Decided{Key: key, Allow: true, Reason: dec.Reason}
+		if string(k.input) != string(input) {
+			d.Input = k.input
+		}
+		var out loop.Event = d
 		switch dec.Behavior {
 		case permission.Allow:
-			return d
 		case permission.Ask:
-			if s.cfg.Ask != nil {
-				return s.ask(ctx, c, spec, final, dec, d, func(input json.RawMessage) (permission.Decision, error) {
-					return s.decide(t, spec, input)
-				})
-			}
+			out = s.answer(ctx, k, dec, d)
+		default:
+			out = s.deny(c, k.spec, k.input, dec.Unasked(k.spec.Name), true)
 		}
-		return s.deny(c, spec, final, dec.Unasked(spec.Name), true)
+		return s.settleCall(k, out)
 	}
 }
 
-// decide asks the gate. A panic in a tool's own description of the call denies
-// it: the gate fails closed.
-func (s *Session) decide(t tool.Tool, spec tool.Spec, input json.RawMessage) (dec permission.Decision, err error) {
+// decide asks the gate about a call that no hook has approved.
+func (s *Session) decide(t tool.Tool, spec tool.Spec, input json.RawMessage) (permission.Decision, error) {
+	return s.decideWith(t, spec, input, nil)
+}
+
+// decideHooked asks it about a call that PreToolUse hooks have seen.
+func (s *Session) decideHooked(k *checked, input json.RawMessage) (permission.Decision, error) {
+	dec, err := s.decideWith(k.tool, k.spec, input, func(r *permission.Request) {
+		r.HookAllows, r.HookInput = k.decision == hook.Allow, k.original != nil
+	})
+	if err != nil {
+		return dec, err
+	}
+	return s.withHooks(k, dec), nil
+}
+
+// decideWith asks the gate. A panic in a tool's own description of the call
+// denies it: the gate fails closed.
+func (s *Session) decideWith(t tool.Tool, spec tool.Spec, input json.RawMessage, byHook func(*permission.Request)) (dec permission.Decision, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%s was not run: its permission check panicked: %v", spec.Name, p)
 		}
 	}()
-	return s.gate(t, spec, input)
+	return s.gate(t, spec, input, byHook)
 }
 
 // deny turns a decision into the call's result and record (P-135, P-136).
@@ -124,10 +143,7 @@ func (s *Session) ask(ctx context.Context, c loop.Call, spec tool.Spec, input js
 		dec.Reason, dec.ReasonType = "the approval callback failed", "other"
 		out := s.deny(c, spec, input, dec, false)
 		if errors.Is(err, ErrChannelLost) {
-			out.Halt = &loop.Ending{
-				Subtype: message.ErrorDuringExecution, Terminal: message.TerminalAbortedTools,
-				Errors: []string{err.Error()}, Refusal: "the run lost the way to whoever approves its calls.",
-			}
+			out.Halt = lostChannel(err)
 		}
 		return out
 	}
@@ -138,10 +154,7 @@ func (s *Session) ask(ctx context.Context, c loop.Call, spec tool.Spec, input js
 		}
 		out := s.deny(c, spec, input, dec, false)
 		if ans.Interrupt {
-			out.Halt = &loop.Ending{
-				Subtype: message.ErrorDuringExecution, Terminal: message.TerminalAbortedTools,
-				Errors: []string{"Request interrupted: " + dec.Message}, Refusal: "the request was interrupted.",
-			}
+			out.Halt = interruptedBy(dec.Message)
 		}
 		return out
 	}
@@ -205,6 +218,7 @@ func (s *Session) run(key string) func(context.Context) loop.Event {
 		}
 	}
 	t, spec, ok := s.tools.Get(c.Name)
+	about := s.about()
 	return func(ctx context.Context) loop.Event {
 		if !ok {
 			return loop.Finished{Key: key, IsError: true, Content: message.TextContent((&tool.UnknownToolError{Name: c.Name, Known: s.tools.Names()}).Error())}
@@ -215,12 +229,14 @@ func (s *Session) run(key string) func(context.Context) loop.Event {
 		call := &tool.Call{
 			ID: c.ID, Key: s.cfg.Loop.SessionID + "/" + key, Name: c.Name, Input: input, Env: s.env(),
 		}
+		start := s.cfg.Now()
 		f := s.finish(key, spec, func() (*tool.Result, error) {
 			return s.await(ctx, loop.Effect{Kind: loop.DoRun, ID: key}, t, spec, call)
 		})
 		s.noteKill(ctx, &f)
 		s.broughtAlong(ctx, t, c.Name, input, &f)
-		return f
+		k := &checked{call: c, tool: t, spec: spec, about: about, input: input}
+		return s.afterRun(ctx, k, f, s.since(start))
 	}
 }
 
@@ -349,7 +365,7 @@ func (s *Session) env() *tool.Env {
 	policy := s.rules.get()
 	return &tool.Env{
 		Dir: s.cfg.Dir, Dirs: policy.Added(), SessionID: s.cfg.Loop.SessionID, State: s.state, Tasks: s.tasks,
-		Getenv: s.cfg.Getenv, Environ: s.cfg.Environ,
+		Getenv: s.getenv, Environ: s.cfg.Environ,
 		PutBlob:    s.putBlob,
 		ReadDenied: policy.ReadDenied,
 		NeedsRead:  s.needsRead(),

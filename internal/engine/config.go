@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/turnwright/turnwright/hook"
 	"github.com/turnwright/turnwright/internal/budget"
 	"github.com/turnwright/turnwright/internal/instructions"
 	"github.com/turnwright/turnwright/internal/loop"
@@ -48,6 +49,9 @@ type Config struct {
 	AskTogether  bool                                                 // ask about several calls at once (P-121)
 	Keep         func(permission.Update) error                        // writes an update where it belongs (P-123); nil: kept nowhere
 	CheckMode    func(permission.Mode) error                          // refuses modes for an answer; nil: none
+
+	Hooks      *hook.Set // at the start; nil: none
+	HookEvents bool      // runs of hooks are shown (O-93)
 
 	Resume     *Resume       // nil: a new session
 	Title      string        // of a session that has none (S-47)

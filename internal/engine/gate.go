@@ -14,8 +14,21 @@ import (
 )
 
 // gate asks the rules and the mode about a call (P-27).
-func (s *Session) gate(t tool.Tool, spec tool.Spec, input json.RawMessage) (permission.Decision, error) {
+// byHook, if not nil, adds what hooks said of it.
+func (s *Session) gate(t tool.Tool, spec tool.Spec, input json.RawMessage, byHook func(*permission.Request)) (permission.Decision, error) {
 	s.refresh()
+	r, err := s.inquiry(t, spec, input)
+	if err != nil {
+		return permission.Decision{}, err
+	}
+	if byHook != nil {
+		byHook(&r)
+	}
+	return s.rules.get().Decide(r), nil
+}
+
+// inquiry is a call as rules see it.
+func (s *Session) inquiry(t tool.Tool, spec tool.Spec, input json.RawMessage) (permission.Request, error) {
 	r := permission.Request{Tool: spec.Name, ReadOnly: spec.Traits.ReadOnly, Input: input, Outputs: s.outputs.all()}
 	if l, ok := t.(tool.Locator); ok {
 		r.Dir = l.WorkDir(s.env())
@@ -23,11 +36,11 @@ func (s *Session) gate(t tool.Tool, spec tool.Spec, input json.RawMessage) (perm
 	if a, ok := t.(tool.Accesser); ok {
 		accesses, err := a.Accesses(input)
 		if err != nil {
-			return permission.Decision{}, err
+			return r, err
 		}
 		r.Accesses = accesses
 	}
-	return s.rules.get().Decide(r), nil
+	return r, nil
 }
 
 // outputs are the files that this session made for the model to read.

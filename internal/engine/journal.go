@@ -140,6 +140,35 @@ func (w *journalWriter) failed(err error) error {
 	return err
 }
 
+// path is the file that the session is in; "": none, or not yet.
+func (w *journalWriter) path() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if f, ok := w.open.(interface{ Path() string }); ok {
+		return f.Path()
+	}
+	return ""
+}
+
+// title is the session's display title, "" for none.
+func (w *journalWriter) title() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.about.title == "" && !w.about.named {
+		return w.cfg.Title
+	}
+	return w.about.title
+}
+
+// setTitle names the session with the next write; "" changes nothing.
+func (w *journalWriter) setTitle(title string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if title = strings.TrimSpace(title); title != "" {
+		w.about.next = title
+	}
+}
+
 func (w *journalWriter) blob(ctx context.Context, name string, data []byte) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

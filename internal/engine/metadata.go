@@ -17,6 +17,7 @@ import (
 // last 64 KiB of a session and no more (K-340 to K-345).
 type metadata struct {
 	title, tag, prompt string
+	next               string   // title that the next line gives
 	mode               string   // permission mode, as a line says it (K-325)
 	dirs               []string // working directories that were added, as lines say it
 	since              int64    // bytes that were appended since all of them were written
@@ -38,6 +39,10 @@ func (m *metadata) lines(w *journalWriter, e loop.Entry) (out [][]byte) {
 			m.title = w.cfg.Title
 			out = append(out, w.meta("custom-title", "customTitle", m.title))
 		}
+	}
+	if m.next != "" {
+		m.title, m.next = m.next, ""
+		out = append(out, w.meta("custom-title", "customTitle", m.title))
 	}
 	if dirs := w.cfg.Dirs; !subset(dirs, m.dirs) {
 		m.dirs = append(slices.Clone(m.dirs), dirs...)

@@ -12,6 +12,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/turnwright/turnwright/hook"
 	"github.com/turnwright/turnwright/internal/budget"
 	"github.com/turnwright/turnwright/internal/loop"
 	"github.com/turnwright/turnwright/message"
@@ -25,13 +26,18 @@ const blankPrompt = "Blank prompt — the message was only whitespace, so nothin
 // defaultMaxTokens is asked for where the model allows it (L-130).
 const defaultMaxTokens = 32000
 
-// admit lets an input start its turn. Hooks, commands and @files come here
-// with later issues; today it makes init and refuses blank prompts.
+// admit lets an input start its turn: it makes init, refuses blank prompts and
+// asks the hooks. Commands and @files come here with later issues.
 func (s *Session) admit(id string) func(context.Context) loop.Event {
 	in := s.machine.Prompt()
 	init := new(s.cfg.Init())
 	init.Tools = initTools(s.tools)
 	init.Model, init.PermissionMode = s.machine.Settings().Model, s.machine.Settings().Mode
+	about, start := s.about(), (*hook.SessionStartInput)(nil)
+	if in != nil && !blank(in.Content) {
+		start = s.starting()
+	}
+	gone := s.unavailable()
 	return func(ctx context.Context) loop.Event {
 		s.refresh()
 		if in == nil || blank(in.Content) {
@@ -40,7 +46,28 @@ func (s *Session) admit(id string) func(context.Context) loop.Event {
 			}}
 		}
 		s.prelude(ctx) // here, where reading files keeps nobody waiting
-		return loop.Admitted{ID: id, Init: init}
+		shown := false
+		a := s.admitHooks(ctx, id, in, about, start, func() {
+			s.emit(init)
+			shown = true
+		})
+		if a.first != "" {
+			return loop.Preceded{ID: id, Input: loop.Input{
+				ID: uuidText(s.cfg.NewUUID()), Content: message.TextContent(a.first),
+				Origin: &message.Origin{Kind: message.OriginAutoContinuation},
+			}}
+		}
+		if shown {
+			init = nil
+		}
+		if a.local == nil && gone != nil {
+			a.local = &loop.Local{ID: id, Ending: gone}
+		}
+		if a.local != nil {
+			a.local.Init = init
+			return *a.local
+		}
+		return loop.Admitted{ID: id, Init: init, Before: a.before, Context: a.context}
 	}
 }
 
@@ -82,7 +109,11 @@ func (s *Session) request() *model.Request {
 // callModel makes one model request with all its attempts.
 func (s *Session) callModel(id string) func(context.Context) loop.Event {
 	r := s.request()
-	return func(ctx context.Context) loop.Event {
+	about, said := s.about(), s.machine.Turn().Text
+	return func(ctx context.Context) (ev loop.Event) {
+		if s.hooks.run.Has(hook.StopFailure) {
+			defer func() { s.stopFailure(ctx, about, ev, said) }()
+		}
 		if err := s.out.waitRoom(ctx); err != nil {
 			return loop.Cancelled{ID: id}
 		}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/turnwright/turnwright/hook"
 	"github.com/turnwright/turnwright/internal/history"
 	"github.com/turnwright/turnwright/internal/loop"
 	"github.com/turnwright/turnwright/message"
@@ -53,6 +54,7 @@ type Session struct {
 	stop       func() bool                        // ends the watch on the caller's context
 
 	tasks      *tasks
+	hooks      hooks
 	outputs    outputs
 	inputEnded bool         // nothing more will be sent (s.mu)
 	drained    bool         // the machine was told so (s.mu)
@@ -71,6 +73,7 @@ type posted struct {
 // ends the session is closed.
 func New(ctx context.Context, cfg Config) *Session {
 	cfg.fill()
+	cfg.Loop.BatchHooks, cfg.Loop.StopHooks = cfg.Hooks.Has(hook.PostToolBatch), cfg.Hooks.Has(hook.Stop)
 	s := &Session{
 		cfg:     cfg,
 		machine: loop.New(cfg.Loop),
@@ -87,6 +90,7 @@ func New(ctx context.Context, cfg Config) *Session {
 	s.closeTools = sync.OnceValue(s.closeEach)
 	s.base, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.jour = newJournalWriter(&s.cfg)
+	s.newHooks()
 	if cfg.Resume != nil {
 		s.resume(cfg.Resume)
 	}
@@ -365,9 +369,9 @@ func (s *Session) start(eff loop.Effect) {
 	case loop.DoRun:
 		do = s.run(eff.ID)
 	case loop.DoBatch:
-		do = func(context.Context) loop.Event { return loop.Batched{ID: eff.ID} }
+		do = s.batch(eff.ID)
 	case loop.DoStop:
-		do = func(context.Context) loop.Event { return loop.Stopped{ID: eff.ID} }
+		do = s.stopHooks(eff.ID)
 	case loop.DoCompact:
 		do = func(context.Context) loop.Event {
 			return loop.Compacted{ID: eff.ID, Err: "this version has no summariser"}
@@ -379,7 +383,7 @@ func (s *Session) start(eff loop.Effect) {
 // instant reports whether effects of a kind have nothing to do in this version,
 // so that there is nothing to cancel or to give up.
 func instant(k loop.EffectKind) bool {
-	return k == loop.DoBatch || k == loop.DoStop || k == loop.DoCompact
+	return k == loop.DoCompact
 }
 
 // safely makes a panic in an effect its outcome: a fault in a model client or
@@ -406,8 +410,14 @@ func safely(t *task) (ev loop.Event) {
 	return t.do(t.ctx)
 }
 
-// Send queues a user message (L-187).
-func (s *Session) Send(in loop.Input) error { return s.post(loop.Send{Input: in}) }
+// Send queues a user message (L-187). Where hooks look at prompts it is not
+// absorbed into a running turn: they are asked when its own begins.
+func (s *Session) Send(in loop.Input) error {
+	if s.hooks.run.Has(hook.UserPromptSubmit) && !isInjected(&in) {
+		in.Steer = new(false)
+	}
+	return s.post(loop.Send{Input: in})
+}
 
 // EndInput says that nothing more will be sent: the session closes itself when
 // what was sent is done and background tasks have ended or had their grace
@@ -488,7 +498,9 @@ func (s *Session) close(how loop.Close) error {
 	s.tasks.close()
 	_ = s.post(how)
 	<-s.over
+	s.endHooks()
 	s.cancel()
+	s.closeHooks()
 	err := errors.Join(s.jour.close(), s.closeTools())
 	if s.cfg.DebugClose != nil {
 		err = errors.Join(err, s.cfg.DebugClose())

@@ -134,6 +134,9 @@ func appendTurn(b []byte, t *loop.Turn) (_ []byte, ok bool) {
 			return nil, false
 		}
 	}
+	if t.Deferred != nil {
+		b = appendCall(appendKey(b, "deferred"), t.Deferred)
+	}
 	if t.Ending != nil {
 		b = appendField(b, "ending", t.Ending)
 	}

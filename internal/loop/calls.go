@@ -35,10 +35,15 @@ func (s *step) refuse(why string) {
 		why = "the run ended first."
 	}
 	for _, c := range s.Calls() {
-		if c.Status == Queued {
+		if c.Status == Queued && !s.deferred(c.ID) {
 			s.putResult(c, message.TextContent(refusePrefix+why), true, nil)
 		}
 	}
+}
+
+// deferred reports whether the call was left open for the next user turn.
+func (m *Machine) deferred(id string) bool {
+	return m.turn.Deferred != nil && m.turn.Deferred.ID == id
 }
 
 // answerFaults answers the calls that can never run: unknown tools, malformed
@@ -66,6 +71,11 @@ func (s *step) decided(e Decided) {
 		s.emit(n)
 	}
 	switch {
+	case e.Defer:
+		call.Key, call.Status, call.Final = "", "", nil
+		s.setTurn(func(t *Turn) { t.Deferred = &call })
+		s.end(Ending{Subtype: message.Success, Terminal: message.TerminalToolDeferred})
+		return
 	case e.Allow && e.Halt != nil:
 		// Not recorded as allowed: nobody would start it, and nothing would
 		// tell its end.
@@ -73,7 +83,7 @@ func (s *step) decided(e Decided) {
 		s.put(Entry{Kind: KindCall, Call: &CallEntry{Op: CallAllowed, Key: e.Key, Input: e.Input, Reason: e.Reason}})
 	default:
 		s.put(Entry{Kind: KindCall, Call: &CallEntry{Op: CallDenied, Key: e.Key, Reason: e.Reason, Denial: e.Denial}})
-		s.putResult(call, e.Content, true, nil)
+		s.putResult(call, e.Content, true, nil, e.Context...)
 	}
 	if e.Halt != nil {
 		s.settleAs(*e.Halt)

@@ -86,9 +86,11 @@ type Settings struct {
 	Version   string `json:"version,omitempty"` // of the program that wrote it
 }
 
-// InputEntry is a queued message, or with Dropped the end of one.
+// InputEntry is a queued message, or with Dropped the end of one. With First it
+// stands at the front of the queue.
 type InputEntry struct {
 	Input
+	First   bool `json:"first,omitempty"`
 	Dropped bool `json:"dropped,omitempty"`
 }
 

@@ -47,6 +47,8 @@ type (
 	// Abort ends the running user turn with an ending of the driver's, such as
 	// a journal that cannot be written or a lost channel.
 	Abort struct{ Ending Ending }
+	// Hooks says from now on whether the effects of hooks are wanted.
+	Hooks struct{ Batch, Stop bool }
 	// EndInput says that nothing more will be sent: the session closes when the
 	// running user turn and the queue are done.
 	EndInput struct{}
@@ -59,11 +61,13 @@ type (
 // Outcomes.
 type (
 	// Admitted lets the input start its turn. Content replaces the prompt when
-	// not zero; Context are texts that no person wrote.
+	// not zero; Before and Context are texts that no person wrote, put before and
+	// behind it.
 	Admitted struct {
 		ID      string
 		Init    *message.Init
 		Content message.Content
+		Before  []message.Block
 		Context []message.Block
 	}
 	// Local ends the user turn without a model (L-192, L-219, local commands):
@@ -74,6 +78,14 @@ type (
 		Notices []message.Message
 		Text    string
 		Keep    bool
+		// Ending says how the user turn ends; nil: with a plain success.
+		Ending *Ending
+	}
+	// Preceded puts another input before the one that is to be admitted, which
+	// waits for a turn of its own (H-122).
+	Preceded struct {
+		ID    string
+		Input Input
 	}
 	// Response is a model's answer: whole, broken after completed blocks, or
 	// aborted. Calls are the facts of its tool_use blocks, in order.
@@ -135,17 +147,21 @@ type (
 		Content message.Content // what the model gets when denied
 		Denial  *message.PermissionDenial
 		Notices []message.Message // emitted before the result
-		Halt    *Ending           // end the user turn after this
+		Context []message.Block   // put behind the result of a denied call (H-52)
+		// Defer leaves the call open and ends the user turn. It counts for the only
+		// call of a response; the driver sees to that (L-140).
+		Defer bool
+		Halt  *Ending // end the user turn after this
 	}
 	// Finished is the outcome of a run call. Context are texts that no person
 	// wrote; the model gets them after the results of the response's calls.
 	Finished struct {
 		Key        string
 		Content    message.Content
-		Context    []message.Block
 		IsError    bool
 		Structured []byte // tool_use_result, nil: none
 		State      []StateNote
+		Context    []message.Block // put behind the result (H-52)
 		Halt       *Ending
 		Spend      *Spend // set by calls that spend (children)
 		Valid      bool   // of an internal call: the structured output is valid (L-151)
@@ -191,10 +207,12 @@ func (Interrupt) event()     {}
 func (Spent) event()         {}
 func (Configure) event()     {}
 func (Abort) event()         {}
+func (Hooks) event()         {}
 func (EndInput) event()      {}
 func (Close) event()         {}
 func (Admitted) event()      {}
 func (Local) event()         {}
+func (Preceded) event()      {}
 func (Response) event()      {}
 func (Failed) event()        {}
 func (TooLong) event()       {}

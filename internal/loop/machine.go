@@ -102,10 +102,15 @@ func (m *Machine) apply(e Entry) {
 	case KindOpen:
 		m.applyOpen(*e.Open)
 	case KindInput:
-		if e.Input.Dropped {
+		switch {
+		case e.Input.Dropped:
 			m.unqueue(e.Input.ID)
-		} else {
+		case e.Input.First:
+			m.queue = append([]Input{e.Input.Input}, m.queue...)
+		default:
 			m.queue = append(m.queue, e.Input.Input)
+		}
+		if !e.Input.Dropped {
 			m.sent[e.Input.ID] = true
 		}
 	case KindUser:

@@ -207,18 +207,22 @@ func (d *drunk) outcome(e loop.Effect) loop.Event {
 	}
 	switch e.Kind {
 	case loop.DoAdmit:
+		if d.one(10) {
+			return loop.Preceded{ID: e.ID, Input: loop.Input{Content: message.TextContent("first"), Origin: &message.Origin{Kind: message.OriginAutoContinuation}}}
+		}
 		if d.one(5) {
 			return loop.Local{ID: e.ID, Init: &message.Init{}, Text: "local", Keep: d.one(2), Notices: d.notices()}
 		}
 		a := loop.Admitted{ID: e.ID, Init: &message.Init{}}
 		if d.one(3) {
-			a.Content, a.Context = message.TextContent("changed"), textBlocks("context")
+			a.Content, a.Before, a.Context = message.TextContent("changed"), textBlocks("before"), textBlocks("context")
 		}
 		return a
 	case loop.DoModel:
 		return d.model(e.ID, cancelled)
 	case loop.DoCheck:
 		return loop.Decided{
+			Defer: d.one(12) && len(d.w.m.Calls()) == 1, Context: textBlocks([]string{"", "context"}[d.c.choose(2)]),
 			Key: e.ID, Allow: !d.one(4), Content: message.TextContent("denied"), Halt: d.halt(), Notices: d.notices(),
 			Denial: &message.PermissionDenial{ToolName: "T", ToolUseID: e.ID, ToolInput: []byte(`{}`)},
 			Input:  [][]byte{nil, []byte(`{"a":1}`)}[d.c.choose(2)],
@@ -226,7 +230,7 @@ func (d *drunk) outcome(e loop.Effect) loop.Event {
 	case loop.DoRun:
 		f := loop.Finished{
 			Key: e.ID, Content: message.TextContent([]string{"", "out"}[d.c.choose(2)]), IsError: d.one(4), Halt: d.halt(),
-			Structured: [][]byte{nil, []byte(`{"a":1}`)}[d.c.choose(2)], Valid: d.one(2),
+			Structured: [][]byte{nil, []byte(`{"a":1}`)}[d.c.choose(2)], Valid: d.one(2), Context: textBlocks([]string{"", "context"}[d.c.choose(2)]),
 		}
 		if d.one(3) {
 			f.State = []loop.StateNote{{Key: "k", Value: []byte(`1`)}}

@@ -88,6 +88,9 @@ func (s *step) pairUp() {
 		open = append(ids, open...)
 	}
 	for _, id := range open {
+		if s.deferred(id) {
+			continue
+		}
 		content := message.BlockContent(message.NewToolResult(id, message.TextContent(unknownOutcome), true))
 		uuid := s.newID()
 		s.put(Entry{Kind: KindUser, UUID: uuid, User: &UserEntry{Content: content, ToolUseID: id}})
@@ -105,7 +108,7 @@ func (s *step) goOn(known map[string]Known) {
 	switch s.turn.State {
 	case Admit:
 		if s.prompt == nil {
-			s.toModel(nil)
+			s.begin(nil)
 		}
 	case Model:
 		if len(s.calls) > 0 {

@@ -234,7 +234,7 @@ func (p *player) event(l line) (loop.Event, error) {
 		}, nil
 	case "compactfailed":
 		return loop.Compacted{ID: id, Err: l.arg(0), Blocked: l.arg(0) == "", Spend: p.spend(usd)}, nil
-	case "allow", "deny", "finish":
+	case "allow", "deny", "defer", "finish":
 		key, err := p.key(l.arg(0))
 		if err != nil {
 			return nil, err
@@ -266,9 +266,11 @@ func (p *player) callEvent(l line, key string) (loop.Event, error) {
 			d.Input = []byte(strings.ReplaceAll(v, "'", `"`))
 		}
 		return d, nil
+	case "defer":
+		return loop.Decided{Key: key, Defer: true}, nil
 	case "deny":
 		return loop.Decided{
-			Key: key, Reason: "rule", Content: message.TextContent(l.arg(1)), Halt: l.halt(),
+			Key: key, Reason: "rule", Context: textBlocks(l.opts["context"]), Content: message.TextContent(l.arg(1)), Halt: l.halt(),
 			Denial:  &message.PermissionDenial{ToolName: "T", ToolUseID: l.arg(0), ToolInput: []byte(`{}`)},
 			Notices: []message.Message{&message.PermissionDenied{ToolUseID: l.arg(0)}},
 		}, nil

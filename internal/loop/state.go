@@ -99,6 +99,10 @@ type Turn struct {
 	Tokens int64 `json:"tokens,omitempty"` // of the context, as last known
 	Spend  Spend `json:"spend,omitzero"`   // running total of the tree in this process
 
+	// Deferred is a call that a hook left open (H-108): the next user turn goes on
+	// with it. It is kept while no user turn runs, and until that one begins.
+	Deferred *Call `json:"deferred,omitempty"`
+
 	Ending  *Ending `json:"ending,omitempty"`  // while settling
 	Closing bool    `json:"closing,omitempty"` // the session closes when the user turn ends
 	Drain   bool    `json:"drain,omitempty"`   // the session closes when turn and queue are done

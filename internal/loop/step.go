@@ -97,6 +97,8 @@ func (s *step) dispatch(ev Event) {
 				s.emit(&message.Status{PermissionMode: e.Mode})
 			}
 		}
+	case Hooks:
+		s.cfg.BatchHooks, s.cfg.StopHooks = e.Batch, e.Stop
 	case Abort:
 		if s.running() {
 			s.settleAs(e.Ending)
@@ -129,6 +131,8 @@ func (s *step) outcome(ev Event) {
 		s.admitted(e)
 	case Local:
 		s.local(e)
+	case Preceded:
+		s.preceded(e)
 	case Response:
 		s.response(e)
 	case Failed:
@@ -156,6 +160,8 @@ func outcomeID(ev Event) string {
 	case Admitted:
 		return e.ID
 	case Local:
+		return e.ID
+	case Preceded:
 		return e.ID
 	case Response:
 		return e.ID
@@ -210,7 +216,7 @@ func (s *step) next() {
 		s.setTurn(func(t *Turn) {
 			*t = Turn{
 				Seq: t.Seq, Tokens: t.Tokens, Spend: t.Spend, CompactFails: t.CompactFails, Drain: t.Drain,
-				Input: in.ID, Origin: in.Origin, Synthetic: in.Synthetic, Started: s.at.Time,
+				Input: in.ID, Origin: in.Origin, Synthetic: in.Synthetic, Started: s.at.Time, Deferred: t.Deferred,
 			}
 			enter(t, Admit)
 		})
@@ -240,10 +246,9 @@ func (s *step) replay(in Input) {
 	}
 }
 
-// injected reports the notification of a task.
-func injected(in Input) bool {
-	return in.Origin != nil && in.Origin.Kind == message.OriginTaskNotification
-}
+// injected reports a message that the session made itself: the notification of
+// a task, or the first message of a hook.
+func injected(in Input) bool { return in.Origin.Injected() }
 
 func (s *step) putMeta(text string) {
 	s.put(Entry{Kind: KindUser, User: &UserEntry{Content: message.BlockContent(message.NewText(text)), Meta: true}})
@@ -258,11 +263,30 @@ func (s *step) emitInit(init *message.Init) {
 
 func (s *step) admitted(e Admitted) {
 	s.storeAdmitted(e)
-	s.toModel(func(t *Turn) { t.Inited = e.Init != nil })
+	s.begin(func(t *Turn) { t.Inited = e.Init != nil })
+}
+
+// begin goes to the first request of a user turn, or to a call that was left
+// open before it (L-140).
+func (s *step) begin(change func(*Turn)) {
+	if s.turn.Deferred == nil {
+		s.toModel(change)
+		return
+	}
+	c := *s.turn.Deferred
+	c.Key, c.Status = strconv.FormatInt(s.turn.Seq, 10)+".0", Queued
+	s.put(Entry{Kind: KindCall, Call: &CallEntry{Op: CallsRequested, Calls: []Call{c}}})
+	s.setTurn(func(t *Turn) {
+		if change != nil {
+			change(t)
+		}
+		t.State, t.Await, t.Counts, t.Deferred = Tools, "", true, nil
+	})
 }
 
 func (s *step) storeAdmitted(e Admitted) {
 	s.emitInit(e.Init)
+	s.putContext(e.Before)
 	if s.prompt != nil {
 		content := e.Content
 		if content.IsZero() {
@@ -270,14 +294,42 @@ func (s *step) storeAdmitted(e Admitted) {
 		}
 		s.putPrompt(*s.prompt, content)
 	}
-	if len(e.Context) > 0 {
-		s.put(Entry{Kind: KindUser, User: &UserEntry{Content: message.BlockContent(e.Context...), Meta: true}})
+	s.putContext(e.Context)
+}
+
+// putContext stores texts that no person wrote.
+func (s *step) putContext(blocks []message.Block) {
+	if len(blocks) > 0 {
+		s.put(Entry{Kind: KindUser, User: &UserEntry{Content: message.BlockContent(blocks...), Meta: true}})
 	}
 }
 
 func (s *step) local(e Local) {
 	s.storeLocal(e)
-	s.end(Ending{Subtype: message.Success, Text: &e.Text})
+	end := Ending{Subtype: message.Success, Text: &e.Text}
+	if e.Ending != nil {
+		end = *e.Ending
+	}
+	s.end(end)
+}
+
+// preceded starts the turn of another input in the place of this one.
+func (s *step) preceded(e Preceded) {
+	if s.prompt != nil {
+		s.put(Entry{Kind: KindInput, Input: &InputEntry{Input: *s.prompt, First: true}})
+	}
+	in := e.Input
+	if in.ID == "" || s.sent[in.ID] {
+		in.ID = s.newID()
+	}
+	s.put(Entry{Kind: KindInput, Input: &InputEntry{Input: in, First: true}})
+	s.setTurn(func(t *Turn) {
+		*t = Turn{
+			State: Idle, Seq: t.Seq, Tokens: t.Tokens, Spend: t.Spend, CompactFails: t.CompactFails,
+			Drain: t.Drain, Closing: t.Closing, Deferred: t.Deferred,
+		}
+	})
+	s.next()
 }
 
 func (s *step) storeLocal(e Local) {
@@ -323,9 +375,7 @@ func (s *step) batched(e Batched) {
 		s.end(*e.Halt)
 		return
 	}
-	if len(e.Context) > 0 {
-		s.put(Entry{Kind: KindUser, User: &UserEntry{Content: message.BlockContent(e.Context...), Meta: true}})
-	}
+	s.putContext(e.Context)
 	s.absorb()
 	s.toModel(func(t *Turn) { t.Text = "" })
 }
@@ -357,6 +407,12 @@ func (s *step) stopped(e Stopped) {
 			t.StopBlocks++
 			t.Final, t.Text = false, ""
 		})
+	case e.Block != "": // B-077
+		s.emit(&message.Informational{
+			Content: fmt.Sprintf("Stop hooks kept the turn from ending %d times in a row, so it ends anyway.", s.turn.StopBlocks),
+			Level:   "warning",
+		})
+		s.end(completed())
 	default:
 		s.end(completed())
 	}
@@ -570,10 +626,26 @@ func (s *step) result(e Ending) *message.Result {
 			r.Errors = []string{fmt.Sprintf("the run ended with %s", e.Subtype)}
 		}
 	}
+	if e.Terminal == message.TerminalToolDeferred || e.Terminal == message.TerminalToolDeferredUnavailable {
+		r.StopReason, r.DeferredToolUse = new(string(e.Terminal)), s.deferredUse()
+	}
 	if r.ModelUsage == nil {
 		r.ModelUsage = map[string]message.ModelUsage{}
 	}
 	return r
+}
+
+// deferredUse is the call that was left open, as the model wrote it.
+func (s *step) deferredUse() *message.ToolUse {
+	items := s.hist.Items()
+	for i := len(items) - 1; i >= 0 && s.turn.Deferred != nil; i-- {
+		for _, b := range items[i].Blocks {
+			if u, ok := b.ToolUse(); ok && u.ID == s.turn.Deferred.ID {
+				return &u
+			}
+		}
+	}
+	return nil
 }
 
 // human reports whether a real user message started the user turn (M-59).

@@ -47,6 +47,9 @@ type remains struct{ from, to int64 }
 
 var _ session.Journal = (*journal)(nil)
 
+// Path is the transcript's file.
+func (j *journal) Path() string { return j.path }
+
 // wake takes the lock after Release, and looks what happened to the file.
 func (j *journal) wake(ctx context.Context) error {
 	if j.closed {
