@@ -397,7 +397,7 @@ func sandboxPolicies(t *testing.T, c cell) map[string]*permission.Policy {
 // nothing ran or was written that the analysis had not listed, nothing that a
 // rule denies, nothing outside of what narrow rules allow.
 //
-// TURNWRIGHT_SANDBOX is the number of commands (default 100), TURNWRIGHT_SEED
+// TURNWRIGHT_SANDBOX is the number of commands (default 60), TURNWRIGHT_SEED
 // the seed (default: another one each time).
 func TestCommandsInSandbox(t *testing.T) {
 	conform.Covers(t, "P-29", "P-59", "P-60", "P-61", "P-66", "P-70", "P-72", "P-73", "P-75", "P-8", "P-9")
@@ -412,7 +412,7 @@ func TestCommandsInSandbox(t *testing.T) {
 	seed := number("TURNWRIGHT_SEED", uint64(time.Now().UnixNano()))
 	t.Logf("TURNWRIGHT_SEED=%d", seed)
 	m := &maker{Rand: rand.New(rand.NewPCG(seed, 1))}
-	left := int(number("TURNWRIGHT_SANDBOX", 100))
+	left := int(number("TURNWRIGHT_SANDBOX", 60))
 	allowed := map[string]int{}
 	made := 0
 	for batch := 0; left > 0; batch++ {
@@ -446,7 +446,7 @@ func TestCommandsInSandbox(t *testing.T) {
 		}
 		script := `for d; do
 			IFS= read -r -d '' text < "$d/command"
-			cd "$d/a/project" && env -i PATH="$d/bin" HOME="$d/home" LC_ALL=C.UTF-8 /usr/bin/timeout -s KILL 5 /usr/bin/bash --norc -c "$text" < /dev/null > /dev/null 2>&1
+			cd "$d/a/project" && env -i PATH="$d/bin" HOME="$d/home" LC_ALL=C.UTF-8 /usr/bin/timeout -s KILL 2 /usr/bin/bash --norc -c "$text" < /dev/null > /dev/null 2>&1
 		done; exit 0`
 		if out, err := s.run(t, script, dirs...); err != nil {
 			t.Fatalf("the sandbox failed: %v: %s", err, out)

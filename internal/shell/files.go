@@ -102,12 +102,13 @@ func NamedFiles(words []Word) (f Files, ok bool) {
 	ended := false         // by "--"
 	for i, w := range words[1:] {
 		if strings.HasPrefix(w.Source, "-") && !ended {
-			if ended = w.Text == "--"; ended {
-				continue
-			}
-			// It may be the value of the option before it: sort -o -x.
-			if strings.Contains(w.Text, "/") || i > 0 && strings.HasPrefix(words[i].Text, "-") {
+			// It may be the value of the option before it: sort -o -x, cp -S --.
+			value := i > 0 && strings.HasPrefix(words[i].Text, "-")
+			if value || strings.Contains(w.Text, "/") {
 				dashes = append(dashes, w)
+			}
+			if ended = w.Text == "--" && !value; w.Text == "--" {
+				continue
 			}
 			if w.Literal && !strings.HasPrefix(w.Text, "--") && strings.ContainsRune(w.Text, 'a') {
 				f.Recursive = true
