@@ -287,7 +287,7 @@ func TestLargeOutput(t *testing.T) {
 	if m := w.run(&hook.UserPromptSubmitInput{}); len(w.saved) != 0 || len(m.Contexts) != 1 {
 		t.Errorf("%d saved, %v", len(w.saved), m.Contexts)
 	}
-	w = newWorld(t, command(hook.PostToolUse, `yes 2>/dev/null | head -c 50000000; echo z >&2; exit 2`, `,"timeout":60`))
+	w = newWorld(t, command(hook.PostToolUse, `yes 2>/dev/null | head -c 5000000; echo z >&2; exit 2`, `,"timeout":300`))
 	if m := w.run(&hook.PostToolUseInput{ToolName: "x"}); !m.Block || m.Reason != "z" {
 		t.Errorf("%+v", m)
 	}
