@@ -357,7 +357,7 @@ func TestSettingsRules(t *testing.T) {
 			denied = d
 		}
 	}
-	want := `deny rule "note(text:x)" of projectSettings`
+	want := `deny rule "note(text:x)" (projectSettings)`
 	if denied == nil || denied.DecisionReason != want || !strings.Contains(denied.Message, want) || denied.DecisionReasonType != "rule" {
 		t.Errorf("%+v", denied)
 	}

@@ -88,7 +88,7 @@ func TestDocumentedCommands(t *testing.T) {
 		"turnwright sessions": goesOn,
 		`turnwright -p "What does this repository do?" --setting-sources user`:                                                                          choosesSources,
 		`turnwright -p "What does this repository do?" --setting-sources ""`:                                                                            choosesSources,
-		`turnwright permissions check --rules 'deny:Bash(rm *) allow:Bash(go *)' 'go vet ./... && echo $(rm x)'`:                                        explains,
+		`turnwright permissions check --rules 'deny:Bash(curl *) allow:Bash(go *)' 'go vet ./... && echo $(curl example.com)'`:                          explains,
 		`turnwright permissions check --json --rules 'Bash(go *)' 'go test ./... | tee test.log'`:                                                       explains,
 		`turnwright permissions check --permission-mode acceptEdits --tool Edit .git/config`:                                                            explains,
 		`echo '{"type":"user","message":{"role":"user","content":"hi"}}' | turnwright --input-format stream-json --output-format stream-json --verbose`: runsStream,
@@ -307,7 +307,7 @@ func explains(t *testing.T, command string) {
 		t.Fatal(err)
 	}
 	switch {
-	case strings.Contains(command, "rm x"):
+	case strings.Contains(command, "curl"):
 		if !strings.Contains(string(page), "```text\n"+out+"```") {
 			t.Errorf("the page does not have\n%s", out)
 		}

@@ -43,7 +43,7 @@ type RuleSet struct {
 	// Where says in warnings where a rule stands, given its list ("allow", "ask",
 	// "deny") and its place in it; nil: Source is all that is known.
 	Where func(list string, i int) string
-	Dirs             []string // additional working directories, absolute
+	Dirs  []string // additional working directories, absolute
 }
 
 // Policy is the set of rules, the mode and the working directories that calls

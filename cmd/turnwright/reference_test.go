@@ -121,6 +121,8 @@ var variables = []struct {
 	{[]string{"CLAUDE_CODE_SHELL", "CLAUDE_CODE_SHELL_PREFIX", "CLAUDE_ENV_FILE", "CLAUDE_CODE_TMPDIR", "CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB"}, "Bash: its shell, a wrapper, a file that is sourced first, temporary files, back to the start after each command, no commands in the background, credentials kept from commands"},
 	{[]string{"CLAUDE_CODE_GLOB_HIDDEN", "CLAUDE_CODE_GLOB_NO_IGNORE", "CLAUDE_CODE_GLOB_TIMEOUT_SECONDS", "CLAUDE_CODE_FILE_READ_MAX_OUTPUT_TOKENS"}, "Glob and Read: hidden files, ignored files, time, size"},
 	{[]string{"CLAUDE_CODE_ENTRYPOINT", "CLAUDE_AGENT_SDK_VERSION", "CLAUDE_AGENT_SDK_CLIENT_APP"}, "set by clients; they go into the User-Agent"},
+	{[]string{"CLAUDE_CODE_DISABLE_CLAUDE_MDS", "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD"}, "instruction files: none at all; those of added directories too"},
+	{[]string{"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS", "CLAUDE_CODE_DISABLE_PERMISSION_PROMPT_NOTIFY_HOOKS"}, "hooks: how often Stop hooks may keep a turn going, time for SessionEnd hooks, no Notification hooks about prompts"},
 	{[]string{"NO_COLOR"}, "no colours on a terminal"},
 }
 
@@ -131,6 +133,8 @@ func TestVariables(t *testing.T) {
 	told := map[string]bool{
 		"CLAUDE_CODE_OAUTH_TOKEN": true, // only kept from commands
 		"TURNWRIGHT_PROCESS":      true, // set for commands, by which their processes are found
+		// Set for hooks.
+		"CLAUDE_PROJECT_DIR": true, "CLAUDE_PLUGIN_ROOT": true, "CLAUDE_PLUGIN_DATA": true,
 	}
 	for _, v := range variables {
 		for _, name := range v.names {
