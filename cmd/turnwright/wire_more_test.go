@@ -49,6 +49,35 @@ func (r ran) lines(t *testing.T) (all []line) {
 	return all
 }
 
+// TestFailuresOfTheStart: what is wrong before anything runs is named, and is
+// not taken for a run that failed.
+func TestFailuresOfTheStart(t *testing.T) {
+	t.Parallel()
+	conform.Covers(t, "B-198")
+	texts := map[string]bool{}
+	for _, tt := range []struct {
+		args  []string
+		words []string
+	}{
+		{[]string{"--no-such-flag"}, []string{"--no-such-flag"}},
+		{[]string{"--max-turns", "many"}, []string{"--max-turns", "many"}},
+		{[]string{"--settings", "missing.json"}, []string{"--settings", "missing.json", "no such file"}},
+		{[]string{"--settings", "{broken"}, []string{"--settings", "JSON"}},
+	} {
+		srv := agenttest.NewServer(t)
+		r := command(t, srv, append([]string{"-p", "hi"}, tt.args...)...).run("")
+		if r.code == 0 || r.stdout != "" || !strings.HasPrefix(r.stderr, "Error: ") || texts[r.stderr] || len(srv.Requests()) > 0 {
+			t.Errorf("%q: exit code %d, stdout %q, stderr %q", tt.args, r.code, r.stdout, r.stderr)
+		}
+		texts[r.stderr] = true
+		for _, word := range tt.words {
+			if !strings.Contains(r.stderr, word) {
+				t.Errorf("%q: stderr has no %q: %s", tt.args, word, r.stderr)
+			}
+		}
+	}
+}
+
 // TestFailures runs into everything that ends a run: each format tells it, in
 // words and in keys that a program can use, and no two look alike.
 func TestFailures(t *testing.T) {
@@ -78,7 +107,7 @@ func TestFailures(t *testing.T) {
 		{"money", call, "--max-budget-usd 0.01", "", "error_max_budget_usd budget_exhausted <nil>", "maximum budget ($0.01)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			conform.Covers(t, "B-197", "W-234", "K-150", "K-151", "K-156", "L-206", "W-263")
+			conform.Covers(t, "B-197", "B-198", "W-234", "K-150", "K-151", "K-156", "L-206", "W-263")
 			run := func(format string) ran {
 				srv := agenttest.NewServer(t, agenttest.Forever(tt.step))
 				args := append([]string{"-p", "hi", "--allowedTools", "Bash", "--output-format"}, strings.Fields(format+" "+tt.args)...)
