@@ -2,10 +2,12 @@ package proc
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -354,11 +356,13 @@ func (t *Tree) Alive() bool { return len(t.search().alive()) > 0 }
 // are known by a parent or a session only cannot be found when that one has
 // ended.
 func (t *Tree) terminate() processes {
+	all := t.search().all()
+	// The first process comes first: a shell whose child has ended before it
+	// says so in the output of the command.
+	slices.SortStableFunc(all, func(a, b status) int { return cmp.Compare(a.start, b.start) })
 	known := processes{}
-	for _, p := range t.search().all() {
+	for _, p := range all {
 		known[p.process] = true
-	}
-	for p := range known {
 		p.signal(syscall.SIGTERM)
 	}
 	t.group(syscall.SIGTERM)
