@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/turnwright/turnwright/agenttest"
@@ -35,6 +36,8 @@ func TestOtherNames(t *testing.T) {
 		filepath.Join(project, ".claude", "settings.json"):          `{"permissions":{"deny":["Write"]}}`,
 		filepath.Join(dir, ".agent", "settings.json"):               `{"model":"of-the-user"}`,
 		filepath.Join(project, ".agent", "settings.json"):           `{"permissions":{"deny":["Bash(echo *)"],"allow":["Bash"]}}`,
+		filepath.Join(project, ".agent", "CLAUDE.md"):               "read this",
+		filepath.Join(project, ".claude", "CLAUDE.md"):              "not that",
 		filepath.Join(dir, "policy", "managed-settings.json"):       `{"permissions":{"deny":["Bash(printf *)"]}}`,
 		filepath.Join(dir, ".agent.json"):                           string(encode(t, map[string]any{"projects": map[string]any{project: map[string]bool{"hasTrustDialogAccepted": true}}})),
 		filepath.Join(project, ".agent", "worktrees", "w", "x.txt"): "x",
@@ -65,6 +68,9 @@ func TestOtherNames(t *testing.T) {
 	}
 	if model := srv.Last().Model(); model != "of-the-user" {
 		t.Errorf("model %s", model)
+	}
+	if told := srv.Last().FirstUserText(); !strings.Contains(told, "read this") || strings.Contains(told, "not that") {
+		t.Errorf("told %q", told)
 	}
 	for path, there := range map[string]bool{
 		"new.txt": true, ".agent/new.txt": false, ".agent.json": false, ".agent/worktrees/w/new.txt": true, ".claude/new.txt": false,

@@ -11,13 +11,13 @@ import (
 	"syscall"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"github.com/turnwright/turnwright/internal/names"
 )
 
 // Names that are not up to memoryFiles.
 const (
 	defaultName = "CLAUDE.md"
 	localName   = "CLAUDE.local.md"
-	projectDir  = ".claude"
 	rulesDir    = "rules"
 )
 
@@ -70,7 +70,7 @@ func (l *loader) directory(dir string, project, local, rules bool) {
 		l.first(dir, Project)
 		// The configuration home is the user's, also where it is called as a
 		// project's directory would be.
-		if own := filepath.Join(dir, projectDir); l.isDir(own) && l.set.resolve(own) != l.set.home {
+		if own := filepath.Join(dir, names.Dir); l.isDir(own) && l.set.resolve(own) != l.set.home {
 			l.first(own, Project)
 			if rules {
 				l.rulesIn(filepath.Join(own, rulesDir), dir, Project)
@@ -87,8 +87,8 @@ func (l *loader) directory(dir string, project, local, rules bool) {
 func (l *loader) between(rel string) {
 	c := &l.set.cfg
 	dir := c.Dir
-	names := strings.Split(rel, string(filepath.Separator))
-	for _, name := range names[:len(names)-1] {
+	parts := strings.Split(rel, string(filepath.Separator))
+	for _, name := range parts[:len(parts)-1] {
 		dir = filepath.Join(dir, name)
 		l.directory(dir, c.Project, c.Local, false)
 	}

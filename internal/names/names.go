@@ -5,7 +5,10 @@
 //	go build -ldflags "-X github.com/turnwright/turnwright/internal/names.Dir=.agent" ./cmd/turnwright
 package names
 
-import "runtime"
+import (
+	"path/filepath"
+	"runtime"
+)
 
 var (
 	// Dir is the configuration home below the user's home, and the directory of
@@ -33,4 +36,10 @@ func systemDir(goos string) string {
 		return `C:\Program Files\ClaudeCode`
 	}
 	return "/etc/claude-code"
+}
+
+// Settings are the settings files of a session: in its configuration home and in
+// the directory that it starts in (C-1, C-14).
+func Settings(home, dir string) (user, project, local string) {
+	return filepath.Join(home, "settings.json"), filepath.Join(dir, Dir, "settings.json"), filepath.Join(dir, Dir, "settings.local.json")
 }

@@ -1,6 +1,7 @@
 package names
 
 import (
+	"path/filepath"
 	"runtime"
 	"testing"
 
@@ -23,5 +24,16 @@ func TestSystemDir(t *testing.T) {
 	System = "/policy"
 	if got := SystemDir(); got != "/policy" || Dir != ".claude" {
 		t.Errorf("set at link time: %s, %s", got, Dir)
+	}
+}
+
+// TestSettings: whoever reads and whoever writes settings files looks here.
+func TestSettings(t *testing.T) {
+	conform.Covers(t, "C-1", "C-2")
+	defer func(old string) { Dir = old }(Dir)
+	Dir = ".agent"
+	user, project, local := Settings("home", "dir")
+	if user != filepath.Join("home", "settings.json") || project != filepath.Join("dir", ".agent", "settings.json") || local != filepath.Join("dir", ".agent", "settings.local.json") {
+		t.Errorf("%s, %s, %s", user, project, local)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/turnwright/turnwright/internal/names"
 	"github.com/turnwright/turnwright/permission"
 )
 
@@ -21,11 +22,8 @@ type Files struct {
 // At are the files of a session: in its configuration home and in the directory
 // that it started in (C-1, C-14).
 func At(home, dir string) Files {
-	return Files{
-		User:    filepath.Join(home, "settings.json"),
-		Project: filepath.Join(dir, ".claude", "settings.json"),
-		Local:   filepath.Join(dir, ".claude", "settings.local.json"),
-	}
+	user, project, local := names.Settings(home, dir)
+	return Files{User: user, Project: project, Local: local}
 }
 
 // Error says which file could not be changed and why. The file is then as it

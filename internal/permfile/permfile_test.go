@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/turnwright/turnwright/internal/conform"
+	"github.com/turnwright/turnwright/internal/names"
 	"github.com/turnwright/turnwright/permission"
 	"pgregory.net/rapid"
 )
@@ -317,4 +318,19 @@ func files(t *testing.T, root string) (all []string) {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// TestRenamed: an update is written where settings are read, whatever the
+// directory is called.
+func TestRenamed(t *testing.T) {
+	conform.Covers(t, "C-2")
+	defer func(old string) { names.Dir = old }(names.Dir)
+	names.Dir = ".agent"
+	dir := t.TempDir()
+	if err := At(filepath.Join(dir, "home"), dir).Keep(update(permission.UpdateAddRules, "deny", "Edit")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, ".agent", "settings.local.json")); err != nil {
+		t.Error(err)
+	}
 }

@@ -68,13 +68,14 @@ func Open(c Config) (r *Reader, problems []Problem, err error) {
 			r.files = append(r.files, &watched{as: Layer{Source: source, File: file, Dir: dir}, max: maxFile})
 		}
 	}
+	user, project, local := names.Settings(c.Home, c.Dir)
 	if c.Home != "" {
-		add(permission.SourceUser, filepath.Join(c.Home, "settings.json"), c.Home)
+		add(permission.SourceUser, user, c.Home)
 	}
 	if len(r.files) == 0 || !same(c.Home, filepath.Join(c.Dir, names.Dir)) { // in the home directory the file is the user's
-		add(permission.SourceProject, filepath.Join(c.Dir, names.Dir, "settings.json"), c.Dir)
+		add(permission.SourceProject, project, c.Dir)
 	}
-	add(permission.SourceLocal, filepath.Join(c.Dir, names.Dir, "settings.local.json"), c.Dir)
+	add(permission.SourceLocal, local, c.Dir)
 	if c.System != "" {
 		r.managed = []*watched{{as: Layer{Source: permission.SourceManaged, File: filepath.Join(c.System, "managed-settings.json"), Dir: c.System}, max: maxFile}}
 	}
