@@ -461,13 +461,11 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string, set
 	cfg.Rules, cfg.Mode = set.rules, policy.Mode
 	if ask := o.CanUseTool; ask != nil {
 		cfg.Ask = func(ctx context.Context, r engine.AskRequest) (engine.AskAnswer, error) {
-			r.Suggestions = set.offered(r.Suggestions)
 			a, err := ask(ctx, PermissionRequest(r))
-			a.Updates = set.offered(a.Updates)
 			return engine.AskAnswer(a), err
 		}
 	}
-	cfg.AskTogether = o.ParallelCanUseTool
+	cfg.AskTogether, cfg.Admit = o.ParallelCanUseTool, set.admitted
 	cfg.CheckMode = func(m permission.Mode) error { return o.bypass(m, set.launched) }
 	if o.CanUseTool != nil && shadowed(policy) {
 		cfg.Warn("CLAUDE_SDK_CAN_USE_TOOL_SHADOWED: CanUseTool is set, but the permission mode or an allowed tool without specifier approves calls before it is asked.")

@@ -13,9 +13,11 @@ import (
 
 	"github.com/turnwright/turnwright"
 	"github.com/turnwright/turnwright/agenttest"
+	"github.com/turnwright/turnwright/hook"
 	"github.com/turnwright/turnwright/internal/conform"
 	"github.com/turnwright/turnwright/internal/names"
 	"github.com/turnwright/turnwright/message"
+	"github.com/turnwright/turnwright/permission"
 	"github.com/turnwright/turnwright/model"
 	"github.com/turnwright/turnwright/tool"
 )
@@ -636,6 +638,33 @@ func TestManagedRulesOnly(t *testing.T) {
 	}
 	if res := srv.Last().LastToolResults(); len(res) != 1 || res[0].Text != "y" {
 		t.Errorf("%+v", res)
+	}
+}
+
+// TestManagedRulesOnlyForHooks: nor do hooks that answer for a person get to
+// remember a rule.
+func TestManagedRulesOnlyForHooks(t *testing.T) {
+	conform.Covers(t, "P-139")
+	for managed, want := range map[bool]int{true: 2, false: 1} {
+		policy(t, fmt.Sprintf(`{"allowManagedPermissionRulesOnly":%v}`, managed))
+		srv := agenttest.NewServer(t, agenttest.Script(
+			agenttest.Call("note", `{"text":"x"}`), agenttest.Call("note", `{"text":"y"}`), agenttest.Text("done")))
+		o := base(t, srv)
+		var notes []string
+		o.CustomTools = []turnwright.Tool{note(&notes)}
+		asked := 0
+		o.Hooks = on(hook.PermissionRequest, hook.On(func(_ context.Context, in *hook.PermissionRequestInput) (hook.Output, error) {
+			if asked++; managed && len(in.Suggestions) > 0 {
+				t.Errorf("suggested %+v", in.Suggestions)
+			}
+			return hook.Output{Answer: &hook.Answer{Allow: true, Updates: []permission.Update{{
+				Type: permission.UpdateAddRules, Behavior: "allow", Rules: []permission.RuleValue{{ToolName: "note"}}, Destination: "session",
+			}}}}, nil
+		}))
+		query(t, "go", o)
+		if asked != want || len(notes) != 2 {
+			t.Errorf("managed rules only %v: asked %d times, notes %q", managed, asked, notes)
+		}
 	}
 }
 

@@ -157,9 +157,9 @@ func (l *live) makePolicy(s *settings.Settings) (p *permission.Policy, warnings 
 	return p, append(warnings, more...), err
 }
 
-// offered are the suggestions to whoever approves, and what of an answer counts.
-// Where only managed rules count there is no rule to remember (P-139).
-func (l *live) offered(all []permission.Update) []permission.Update {
+// admitted are the updates that may be suggested and made. Where only managed
+// rules count there is no rule to remember (P-139).
+func (l *live) admitted(all []permission.Update) []permission.Update {
 	if !l.reader.Settings().ManagedRulesOnly() {
 		return all
 	}

@@ -47,6 +47,7 @@ type Config struct {
 	RelaxedEdits bool
 	Ask          func(context.Context, AskRequest) (AskAnswer, error) // nil: nobody can be asked
 	AskTogether  bool                                                 // ask about several calls at once (P-121)
+	Admit        func([]permission.Update) []permission.Update        // those that may be suggested and made; nil: all
 	Keep         func(permission.Update) error                        // writes an update where it belongs (P-123); nil: kept nowhere
 	CheckMode    func(permission.Mode) error                          // refuses modes for an answer; nil: none
 

@@ -83,7 +83,7 @@ func (s *Session) needsRead() func(string) bool {
 func (s *Session) question(c loop.Call, spec tool.Spec, input json.RawMessage, dec permission.Decision) AskRequest {
 	r := AskRequest{
 		ToolName: spec.Name, ToolUseID: c.ID, Input: input, Reason: dec.Reason, RequestID: NewID(),
-		BlockedPath: dec.BlockedPath, Suggestions: dec.Suggestions, DisplayName: spec.Name,
+		BlockedPath: dec.BlockedPath, Suggestions: s.admitted(dec.Suggestions), DisplayName: spec.Name,
 	}
 	var in struct {
 		Command     string `json:"command"`

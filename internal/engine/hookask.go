@@ -63,7 +63,7 @@ func (s *Session) askPerson(ctx context.Context, c *checked, dec permission.Deci
 // askHooks runs the hooks of PermissionRequest; nil: they decide nothing.
 func (s *Session) askHooks(ctx context.Context, c *checked, dec permission.Decision, d loop.Decided) *loop.Decided {
 	m := s.runHooks(ctx, &hook.PermissionRequestInput{
-		Base: c.about, ToolName: c.spec.Name, ToolInput: c.input, Suggestions: dec.Suggestions,
+		Base: c.about, ToolName: c.spec.Name, ToolInput: c.input, Suggestions: s.admitted(dec.Suggestions),
 	}, s.condition(c), c.call.ID)
 	if m.Stop {
 		return &loop.Decided{Key: c.call.Key, Allow: true, Halt: hookStopped()}

@@ -99,11 +99,19 @@ func (s *Session) Configure(model, mode string) error {
 // update makes the changes that came with an answer, in order (W-126). One that
 // cannot be made is told and left out: the answer stands all the same.
 func (s *Session) update(updates []permission.Update) {
-	for _, u := range updates {
+	for _, u := range s.admitted(updates) {
 		if err := s.updateOne(u); err != nil {
 			s.cfg.Warn("A permission update was left out: " + err.Error())
 		}
 	}
+}
+
+// admitted are the updates that may be suggested and made.
+func (s *Session) admitted(all []permission.Update) []permission.Update {
+	if s.cfg.Admit == nil {
+		return all
+	}
+	return s.cfg.Admit(all)
 }
 
 func (s *Session) updateOne(u permission.Update) error {
