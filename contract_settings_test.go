@@ -17,8 +17,8 @@ import (
 	"github.com/turnwright/turnwright/internal/conform"
 	"github.com/turnwright/turnwright/internal/names"
 	"github.com/turnwright/turnwright/message"
-	"github.com/turnwright/turnwright/permission"
 	"github.com/turnwright/turnwright/model"
+	"github.com/turnwright/turnwright/permission"
 	"github.com/turnwright/turnwright/tool"
 )
 

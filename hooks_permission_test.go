@@ -27,7 +27,9 @@ func TestPermissionRequestHooks(t *testing.T) {
 		<-ctx.Done() // withdrawn when the hook has decided
 		return turnwright.PermissionAnswer{}, ctx.Err()
 	}
+	var heard chan struct{} // closed when the hooks have run: an answer before that would withdraw them
 	yes := func(context.Context, turnwright.PermissionRequest) (turnwright.PermissionAnswer, error) {
+		<-heard
 		return turnwright.PermissionAnswer{Allow: true}, nil
 	}
 	for name, tt := range map[string]struct {
@@ -58,6 +60,7 @@ func TestPermissionRequestHooks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var notes []string
 			fired := false
+			heard = make(chan struct{})
 			out, srv := hooked(t, &notes, "x", func(o *turnwright.Options) {
 				var funcs []hook.Func
 				for _, a := range tt.answers {
@@ -70,6 +73,7 @@ func TestPermissionRequestHooks(t *testing.T) {
 				}
 				funcs = append(funcs, func(context.Context, hook.Input, string) (hook.Output, error) {
 					fired = true
+					close(heard)
 					return hook.Output{}, nil
 				})
 				o.Hooks = on(hook.PermissionRequest, funcs...)
