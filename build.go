@@ -19,6 +19,7 @@ import (
 	"github.com/turnwright/turnwright/internal/budget"
 	"github.com/turnwright/turnwright/internal/builtin"
 	"github.com/turnwright/turnwright/internal/engine"
+	"github.com/turnwright/turnwright/internal/envvar"
 	"github.com/turnwright/turnwright/internal/loop"
 	"github.com/turnwright/turnwright/internal/permfile"
 	"github.com/turnwright/turnwright/internal/project/settings"
@@ -118,7 +119,7 @@ func (o *Options) build() (cfg engine.Config, set *live, err error) {
 // cannot be used; nil: it was told already.
 func (o *Options) hookSet(callbacks hook.Table, set *live, warn func(string)) (*hook.Set, error) {
 	var files []hook.File
-	for _, h := range set.reader.Settings().Hooks(o.Bare || truthy(set.launched("CLAUDE_CODE_SIMPLE"))) {
+	for _, h := range set.reader.Settings().Hooks(o.bare(set.launched)) {
 		f, problems := hook.Parse(hook.Source(h.Source), h.File, h.JSON)
 		files = append(files, f)
 		for _, p := range problems {
@@ -138,11 +139,10 @@ func (o *Options) hookSet(callbacks hook.Table, set *live, warn func(string)) (*
 func (o *Options) buildDebug(cfg *engine.Config, told *warnings, getenv func(string) string) error {
 	home := ""
 	if o.Debug && o.DebugFile == "" || o.DebugFilter != "" {
-		st, err := file.New(file.Config{Getenv: getenv})
-		if err != nil {
+		var err error
+		if home, err = configHome(getenv); err != nil {
 			return &OptionError{Option: "Debug", Reason: err.Error(), Err: err}
 		}
-		home = st.Dir()
 	}
 	d, err := o.openDebug(home, cfg.Loop.SessionID)
 	told.logTo(d)
@@ -291,17 +291,18 @@ func (o *Options) buildModel(cfg *engine.Config, getenv func(string) string, set
 		return err
 	}
 	switch {
-	case truthy(getenv("DISABLE_PROMPT_CACHING")):
+	case envvar.On(getenv("DISABLE_PROMPT_CACHING")):
 		cfg.Cache = engine.CacheOff
-	case truthy(getenv("ENABLE_PROMPT_CACHING_1H")) && !truthy(getenv("FORCE_PROMPT_CACHING_5M")):
+	case envvar.On(getenv("ENABLE_PROMPT_CACHING_1H")) && !envvar.On(getenv("FORCE_PROMPT_CACHING_5M")):
 		cfg.Cache = engine.Cache1h
 	}
 	cfg.Call, err = callOptions(getenv)
 	return err
 }
 
-// chooseModel says which model is asked first: that of the options, of the
-// variable, of the session that goes on, or the default (L-113, S-40).
+// chooseModel says which model is asked first: that of managed settings, of the
+// options, of the variable, of the session that goes on, of settings, or the
+// default (C-4, O-4, L-113, S-40).
 func (o *Options) chooseModel(cfg *engine.Config, getenv func(string) string, s *settings.Settings) (err error) {
 	named := s.Get("model")
 	name := o.Model
@@ -386,7 +387,7 @@ func callOptions(getenv func(string) string) (o model.CallOptions, err error) {
 	case "0", "false", "no", "off":
 		o.Idle = -1
 	}
-	o.Persistent = truthy(getenv("CLAUDE_CODE_RETRY_WATCHDOG"))
+	o.Persistent = envvar.On(getenv("CLAUDE_CODE_RETRY_WATCHDOG"))
 	return o, nil
 }
 
@@ -397,7 +398,7 @@ const bashGrace = 500 * time.Millisecond
 // builtins are the built-in tools of this version, for one session.
 func builtins(getenv func(string) string) []tool.Tool {
 	bash := builtin.NewBash(builtin.BashOptions{
-		Grace: bashGrace, NoBackground: truthy(getenv("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")),
+		Grace: bashGrace, NoBackground: envvar.On(getenv("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")),
 	})
 	return []tool.Tool{
 		bash, builtin.NewEdit(), builtin.NewGlob(), builtin.NewGrep(), builtin.NewNotebookEdit(), builtin.NewRead(),
@@ -435,7 +436,8 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string, set
 	if cfg.Tools, err = tool.NewRegistry(tools...); err != nil {
 		return &OptionError{Option: "CustomTools", Reason: err.Error(), Err: err}
 	}
-	files := o.settingsFiles(cfg.Dir, getenv)
+	home, _ := configHome(getenv) // without one the user's file is missing
+	files := permfile.At(home, cfg.Dir)
 	cfg.Keep = files.Keep
 	base := permission.Config{
 		Mode: mode, Dirs: append([]string{cfg.Dir}, cfg.Dirs...), Home: homeDir(set.launched),
@@ -493,23 +495,12 @@ func (o *Options) checkRules(base permission.Config) error {
 	return nil
 }
 
-// settingsFiles are where answers to prompts are kept that ask for it.
-func (o *Options) settingsFiles(dir string, getenv func(string) string) permfile.Files {
-	st, err := file.New(file.Config{Getenv: getenv})
-	if err != nil { // the session has no configuration home
-		files := permfile.At("", dir)
-		files.User = ""
-		return files
-	}
-	return permfile.At(st.Dir(), dir)
-}
-
 // tools are the tools of the session. A name in Options.Tools that no built-in
 // tool has is told, since it may be a slip.
 func (o *Options) tools(warn func(string), getenv func(string) string) (tools []tool.Tool, err error) {
 	var known []string
 	wanted := o.Tools
-	if wanted == nil && (o.Bare || truthy(getenv("CLAUDE_CODE_SIMPLE"))) {
+	if wanted == nil && o.bare(getenv) {
 		wanted = []string{"Bash", "Read", "Edit", "Write"} // T-13
 	}
 	for _, t := range builtins(getenv) {
@@ -575,7 +566,7 @@ func (o *Options) buildStore(cfg *engine.Config, getenv func(string) string) err
 		}
 		store = st
 	}
-	keep := !o.NoSessionPersistence && !truthy(getenv("CLAUDE_CODE_SKIP_PROMPT_HISTORY"))
+	keep := !o.NoSessionPersistence && !envvar.On(getenv("CLAUDE_CODE_SKIP_PROMPT_HISTORY"))
 	if keep {
 		cfg.Store = store
 		if err := o.freeID(cfg); err != nil {

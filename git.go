@@ -7,27 +7,17 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/turnwright/turnwright/internal/gitdir"
 )
 
 // gitDir returns the git directory of the repository that dir is in; "" when it
-// is in none. Git itself is not started.
+// is in none.
 func gitDir(dir string) string {
 	for {
-		at := filepath.Join(dir, ".git")
-		info, err := os.Stat(at)
-		if err == nil && info.IsDir() {
+		at, err := gitdir.At(dir)
+		if err == nil {
 			return at
-		}
-		if err == nil { // of a worktree or a submodule: the file says where it is
-			text, _ := os.ReadFile(at)
-			to, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir:")
-			if to = strings.TrimSpace(to); !ok || to == "" {
-				return ""
-			}
-			if !filepath.IsAbs(to) {
-				to = filepath.Join(dir, to)
-			}
-			return to
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir || !errors.Is(err, fs.ErrNotExist) {

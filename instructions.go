@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/turnwright/turnwright/internal/engine"
+	"github.com/turnwright/turnwright/internal/envvar"
 	"github.com/turnwright/turnwright/internal/instructions"
 	"github.com/turnwright/turnwright/internal/names"
 	"github.com/turnwright/turnwright/permission"
-	"github.com/turnwright/turnwright/session/file"
 )
 
 // checkInstructions checks the options about instruction files.
@@ -26,20 +26,23 @@ func (o *Options) checkInstructions() error {
 // buildInstructions says which instruction files the session has (C-41 to
 // C-63). They are read when its first turn starts.
 func (o *Options) buildInstructions(cfg *engine.Config, getenv func(string) string, set *live) {
-	if o.Bare || truthy(getenv("CLAUDE_CODE_SIMPLE")) || truthy(getenv("CLAUDE_CODE_DISABLE_CLAUDE_MDS")) {
+	if o.bare(getenv) || envvar.On(getenv("CLAUDE_CODE_DISABLE_CLAUDE_MDS")) {
 		return // C-56, C-135
 	}
 	now := set.reader.Settings()
 	c := instructions.Config{
 		Dir: cfg.Dir, UserHome: homeDir(getenv), SystemDir: names.SystemDir(),
 		Managed: now.Get("claudeMd").Text(), Excludes: now.Get("claudeMdExcludes").Texts(),
-		User: o.loads("user"), Project: o.loads("project"), Local: o.loads("local"),
-		Names: cmpNames(o.MemoryFiles, now.Get("memoryFiles").Texts()), AddDirs: cfg.Dirs,
-		FromAddDirs: truthy(getenv("CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD")),
+		User: o.loads(SourceUser), Project: o.loads(SourceProject), Local: o.loads(SourceLocal),
+		Names: o.MemoryFiles, AddDirs: cfg.Dirs,
+		FromAddDirs: envvar.On(getenv("CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD")),
 		Denied:      keptSecret(set), Warn: cfg.Warn,
 	}
-	if st, err := file.New(file.Config{Getenv: getenv}); err == nil { // without a home there are no files of the user
-		c.Home = filepath.Clean(st.Dir())
+	if c.Names == nil {
+		c.Names = now.Get("memoryFiles").Texts() // C-51
+	}
+	if home, err := configHome(getenv); err == nil { // without one there are no files of the user
+		c.Home = filepath.Clean(home)
 	}
 	if debug := cfg.Debug; debug != nil {
 		c.Debug = func(line string) { debug("instructions", line) }
@@ -55,14 +58,6 @@ func keptSecret(set *live) func(path string) bool {
 		paths.Deny = slices.DeleteFunc(slices.Clone(paths.Deny), permission.Rule.Bare)
 		return paths.ReadDenied(path)
 	}
-}
-
-// cmpNames are the names of an option, else those of settings (C-51).
-func cmpNames(option, setting []string) []string {
-	if option != nil {
-		return option
-	}
-	return setting
 }
 
 // loads reports whether a setting source is loaded (C-9).

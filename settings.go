@@ -16,7 +16,6 @@ import (
 	"github.com/turnwright/turnwright/internal/names"
 	"github.com/turnwright/turnwright/internal/project/settings"
 	"github.com/turnwright/turnwright/permission"
-	"github.com/turnwright/turnwright/session/file"
 )
 
 // The names of Options.SettingSources (C-9).
@@ -45,8 +44,8 @@ func (o *Options) openSettings(dir string, getenv func(string) string) (*setting
 		}
 		c.Sources = append(c.Sources, source)
 	}
-	if st, err := file.New(file.Config{Getenv: getenv}); err == nil {
-		c.Home = st.Dir()
+	if home, err := configHome(getenv); err == nil {
+		c.Home = home
 		place := c.Home // P-103
 		if getenv("CLAUDE_CONFIG_DIR") == "" {
 			place = filepath.Dir(c.Home)

@@ -13,7 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/turnwright/turnwright/internal/envvar"
 	"github.com/turnwright/turnwright/permission"
+	"github.com/turnwright/turnwright/session/file"
 )
 
 var uuidForm = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
@@ -109,6 +111,15 @@ func homeDir(getenv func(string) string) string {
 	return ""
 }
 
+// configHome is the configuration home (S-10).
+func configHome(getenv func(string) string) (string, error) {
+	st, err := file.New(file.Config{Getenv: getenv})
+	if err != nil {
+		return "", err
+	}
+	return st.Dir(), nil
+}
+
 // environ checks Options.Env and returns look-up in the environment that the
 // session is started with, without what settings add to it (O-72).
 func (o *Options) environ() (getenv func(string) string, err error) {
@@ -200,11 +211,7 @@ func checkBetas(betas []string) error {
 	return nil
 }
 
-// truthy reads a boolean variable (O-112).
-func truthy(v string) bool {
-	switch strings.ToLower(v) {
-	case "1", "true", "yes", "on":
-		return true
-	}
-	return false
+// bare reports whether nothing counts that the machine adds (O-90).
+func (o *Options) bare(getenv func(string) string) bool {
+	return o.Bare || envvar.On(getenv("CLAUDE_CODE_SIMPLE"))
 }

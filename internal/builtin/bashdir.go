@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turnwright/turnwright/internal/envvar"
 	"github.com/turnwright/turnwright/tool"
 )
 
@@ -30,7 +31,7 @@ func startDir(env *tool.Env) (dir, notice string) {
 func resetNotice(env *tool.Env) string { return "Shell cwd was reset to " + env.Dir }
 
 func keepsProjectDir(env *tool.Env) bool {
-	return truthy(getenv(env, "CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR"))
+	return envvar.On(getenv(env, "CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR"))
 }
 
 // keepDir takes the directory that the command ended in as that of the next

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turnwright/turnwright/internal/envvar"
 	"github.com/turnwright/turnwright/tool"
 )
 
@@ -47,7 +48,7 @@ func childEnv(c *tool.Call, dir string) []string {
 	if c.Env.Environ != nil {
 		inherited = c.Env.Environ()
 	}
-	scrub := truthy(getenv(c.Env, "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB"))
+	scrub := envvar.On(getenv(c.Env, "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB"))
 	env := make([]string, 0, len(inherited)+len(quietVars)+6)
 	set := map[string]bool{}
 	for _, v := range inherited {
@@ -70,12 +71,4 @@ func childEnv(c *tool.Call, dir string) []string {
 		"TURNWRIGHT_TOOL_CALL_KEY="+c.Key,
 		"PWD="+dir,
 	)
-}
-
-func truthy(v string) bool {
-	switch strings.ToLower(v) {
-	case "1", "true", "yes", "on":
-		return true
-	}
-	return false
 }

@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/turnwright/turnwright/hook"
+	"github.com/turnwright/turnwright/internal/envvar"
 	"github.com/turnwright/turnwright/internal/hookrun"
 	"github.com/turnwright/turnwright/internal/loop"
 	"github.com/turnwright/turnwright/message"
@@ -200,7 +200,7 @@ const notifyAfter = 6 * time.Second
 
 // notifying tells of a question that nobody answers. stop ends the wait.
 func (s *Session) notifying(base hook.Base, toolName string) (stop func()) {
-	if !s.hooks.run.Has(hook.Notification) || truthy(s.cfg.Getenv("CLAUDE_CODE_DISABLE_PERMISSION_PROMPT_NOTIFY_HOOKS")) {
+	if !s.hooks.run.Has(hook.Notification) || envvar.On(s.cfg.Getenv("CLAUDE_CODE_DISABLE_PERMISSION_PROMPT_NOTIFY_HOOKS")) {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(s.base)
@@ -266,12 +266,4 @@ func (t *tasks) background() (list []hook.BackgroundTask) {
 func millis(v string) (time.Duration, bool) {
 	n, err := strconv.ParseUint(v, 10, 32)
 	return time.Duration(n) * time.Millisecond, err == nil
-}
-
-func truthy(v string) bool {
-	switch strings.ToLower(v) {
-	case "1", "true", "yes", "on":
-		return true
-	}
-	return false
 }

@@ -213,7 +213,7 @@ func (m *Machine) applyCall(c *CallEntry) {
 }
 
 func (m *Machine) applyTurn(t Turn) {
-	started := t.Input != "" && t.Input != m.turn.Input
+	started := t.Input != "" && (t.Input != m.turn.Input || m.waits(t.Input))
 	if t.Seq != m.turn.Seq {
 		m.calls = nil // another effect is awaited: the calls before it are closed
 	}
@@ -227,6 +227,12 @@ func (m *Machine) applyTurn(t Turn) {
 	if t.State == Idle || t.State == Closed {
 		m.calls, m.denials, m.prompt, m.output = nil, nil, nil, nil
 	}
+}
+
+// waits reports whether an input is in the queue: also that of the running turn,
+// from when it is put back to when its turn is given up.
+func (m *Machine) waits(id string) bool {
+	return slices.ContainsFunc(m.queue, func(in Input) bool { return in.ID == id })
 }
 
 // unqueue takes the input with this id out of the queue.

@@ -43,6 +43,9 @@ func (m *Machine) Recover(at Stamp, how Recovery, known map[string]Known) Ready 
 	switch {
 	case m.turn.State == Idle || m.turn.State == Closed:
 		s.reopen()
+	case m.turn.State == Admit && m.waits(m.turn.Input):
+		s.giveUp() // what put its input back was written in part
+		s.reopen()
 	case how == Continue && m.turn.State != Settle:
 		s.goOn(known)
 	default:

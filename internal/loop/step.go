@@ -280,7 +280,7 @@ func (s *step) begin(change func(*Turn)) {
 		if change != nil {
 			change(t)
 		}
-		t.State, t.Await, t.Counts, t.Deferred = Tools, "", true, nil
+		t.State, t.Await, t.Counts, t.Deferred = Tools, "", !c.Internal, nil // L-158
 	})
 }
 
@@ -323,13 +323,18 @@ func (s *step) preceded(e Preceded) {
 		in.ID = s.newID()
 	}
 	s.put(Entry{Kind: KindInput, Input: &InputEntry{Input: in, First: true}})
+	s.giveUp()
+	s.next()
+}
+
+// giveUp leaves the turn of an input that waits again.
+func (s *step) giveUp() {
 	s.setTurn(func(t *Turn) {
 		*t = Turn{
 			State: Idle, Seq: t.Seq, Tokens: t.Tokens, Spend: t.Spend, CompactFails: t.CompactFails,
 			Drain: t.Drain, Closing: t.Closing, Deferred: t.Deferred,
 		}
 	})
-	s.next()
 }
 
 func (s *step) storeLocal(e Local) {

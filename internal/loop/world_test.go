@@ -340,29 +340,40 @@ func (w *world) checkInputs() {
 	fate := map[string][]string{}
 	results, silent := map[string]int{}, map[string]bool{}
 	cur := ""
+	ending := false  // the stored turn of cur ends without a result
+	putBack := false // cur waits again, once its turn is given up
 	for _, e := range w.entries {
 		switch {
 		case e.Kind == loop.KindInput && e.Input.Dropped:
 			fate[e.Input.ID] = append(fate[e.Input.ID], "dropped")
 		case e.Kind == loop.KindInput && e.Input.First && e.Input.ID == cur:
-			fate[e.Input.ID] = fate[e.Input.ID][:1] // it waits again, for another one
+			putBack = true // for another one
 		case e.Kind == loop.KindInput:
 			fate[e.Input.ID] = append(fate[e.Input.ID], "")
 		case e.Kind == loop.KindUser && fate[e.UUID] != nil && e.UUID != cur:
 			fate[e.UUID] = append(fate[e.UUID], "stored")
 		case e.Kind == loop.KindTurn:
-			if in := e.Turn.Turn.Input; in != "" && in != cur {
-				fate[in] = append(fate[in], "started")
-				cur = in
+			if putBack && e.Turn.Result == nil && e.Turn.Turn.Input != cur { // else a torn write kept its turn
+				fate[cur], cur = fate[cur][:1], ""
 			}
-			switch t := e.Turn.Turn; {
+			putBack = false
+			t := e.Turn.Turn
+			if ending && t.Input != cur && e.Turn.Result == nil { // after a crash its end is stored with what comes next
+				silent[cur], cur = true, ""
+			}
+			if t.Input != "" && t.Input != cur {
+				fate[t.Input] = append(fate[t.Input], "started")
+				cur = t.Input
+			}
+			ending = cur != "" && t.Ending != nil && t.Ending.Silent
+			switch {
 			case e.Turn.Result != nil:
 				results[cur]++
 				cur = ""
-			case cur != "" && t.State == loop.Closed && t.Ending.Silent:
-				silent[cur] = true
-				cur = ""
+			case ending && t.State == loop.Closed:
+				silent[cur], cur = true, ""
 			}
+			ending = ending && cur != ""
 		}
 	}
 	waiting := map[string]bool{}

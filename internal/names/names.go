@@ -39,7 +39,10 @@ func systemDir(goos string) string {
 }
 
 // Settings are the settings files of a session: in its configuration home and in
-// the directory that it starts in (C-1, C-14).
+// the directory that it starts in (C-1, C-14). Without a home there is no user's.
 func Settings(home, dir string) (user, project, local string) {
-	return filepath.Join(home, "settings.json"), filepath.Join(dir, Dir, "settings.json"), filepath.Join(dir, Dir, "settings.local.json")
+	if home != "" {
+		user = filepath.Join(home, "settings.json")
+	}
+	return user, filepath.Join(dir, Dir, "settings.json"), filepath.Join(dir, Dir, "settings.local.json")
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/turnwright/turnwright/internal/gitdir"
 )
 
 // maxIgnoreFile bounds what is read of an ignore file or a configuration.
@@ -92,16 +94,12 @@ func excludesFile(text string) (path string) {
 // slash at the end). In a linked worktree .git is a file that says where the
 // repository is.
 func gitExclude(dir string) *ignoreFile {
-	git := dir + ".git"
-	if info, err := os.Stat(git); err == nil && !info.IsDir() {
-		to, ok := strings.CutPrefix(strings.TrimSpace(string(readSmall(git))), "gitdir:")
-		if !ok {
-			return nil
-		}
-		git = absoluteIn(dir, strings.TrimSpace(to))
-		if common := strings.TrimSpace(string(readSmall(filepath.Join(git, "commondir")))); common != "" {
-			git = absoluteIn(git, common)
-		}
+	git, err := gitdir.At(dir)
+	if err != nil {
+		return nil
+	}
+	if common := strings.TrimSpace(string(readSmall(filepath.Join(git, "commondir")))); common != "" {
+		git = absoluteIn(git, common)
 	}
 	return parseIgnore(readSmall(filepath.Join(git, "info", "exclude")))
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/turnwright/turnwright/internal/gitdir"
 )
 
 // tracked reports whether git tracks a file of a repository, by its index: git
@@ -37,30 +39,16 @@ func tracked(repo, file string) bool {
 const maxIndex = 256 << 20
 
 func readIndex(repo string) ([]byte, error) {
-	dir := filepath.Join(repo, ".git")
-	info, err := os.Stat(dir)
+	dir, err := gitdir.At(repo)
 	if err != nil {
 		return nil, err
 	}
-	if !info.IsDir() { // a worktree or a submodule
-		doc, err := readFile(dir, info, 1<<16)
-		if err != nil {
-			return nil, err
-		}
-		target, ok := strings.CutPrefix(strings.TrimSpace(string(doc)), "gitdir:")
-		if !ok {
-			return nil, errors.New("no gitdir")
-		}
-		if target = strings.TrimSpace(target); !filepath.IsAbs(target) {
-			target = filepath.Join(repo, target)
-		}
-		dir = target
-		if _, err := os.Stat(dir); err != nil {
-			return nil, errors.New("the gitdir is not there")
-		}
+	if _, err := os.Stat(dir); err != nil {
+		return nil, errors.New("the git directory is not there")
 	}
 	path := filepath.Join(dir, "index")
-	if info, err = os.Stat(path); err != nil {
+	info, err := os.Stat(path)
+	if err != nil {
 		return nil, err
 	}
 	return readFile(path, info, maxIndex)

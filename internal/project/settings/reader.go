@@ -69,7 +69,7 @@ func Open(c Config) (r *Reader, problems []Problem, err error) {
 		}
 	}
 	user, project, local := names.Settings(c.Home, c.Dir)
-	if c.Home != "" {
+	if user != "" {
 		add(permission.SourceUser, user, c.Home)
 	}
 	if len(r.files) == 0 || !same(c.Home, filepath.Join(c.Dir, names.Dir)) { // in the home directory the file is the user's
