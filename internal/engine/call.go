@@ -120,21 +120,21 @@ func (s *Session) deny(c loop.Call, spec tool.Spec, input json.RawMessage, dec p
 // and rules that deny hold for an input that the answer changed too (P-119).
 func (s *Session) ask(ctx context.Context, c loop.Call, spec tool.Spec, input json.RawMessage, dec permission.Decision, d loop.Decided, decide func(json.RawMessage) (permission.Decision, error)) loop.Event {
 	var ans AskAnswer
-	done, err := s.turnToAsk(ctx)
+	over, err := s.turnToAsk(ctx)
 	if err == nil {
 		switch now, fault := decide(input); {
 		case fault != nil:
-			done()
+			over()
 			return loop.Decided{Key: c.Key, Reason: "the permission check failed", Content: message.TextContent(fault.Error())}
 		case now.Behavior == permission.Ask:
 			dec = now
-			ans, err = s.askSafely(ctx, s.question(c, spec, input, dec), done)
+			ans, err = s.askSafely(ctx, s.question(c, spec, input, dec), over)
 		case now.Behavior == permission.Allow:
-			done()
+			over()
 			d.Reason = now.Reason
 			return d
 		default:
-			done()
+			over()
 			return s.deny(c, spec, input, now, true)
 		}
 	}
@@ -159,7 +159,6 @@ func (s *Session) ask(ctx context.Context, c loop.Call, spec tool.Spec, input js
 		return out
 	}
 	d.Reason = "allowed by the approval callback"
-	s.update(ans.Updates)
 	if ans.Input != nil {
 		final, err := s.tools.Prepare(s.env(), spec.Name, ans.Input)
 		if err != nil {
@@ -177,8 +176,10 @@ func (s *Session) ask(ctx context.Context, c loop.Call, spec tool.Spec, input js
 	return d
 }
 
-// askSafely asks, and calls over when the callback has come back. The wait ends
-// with the answer or with ctx, whether the callback heeds it or not.
+// askSafely asks, makes the changes that come with a yes, and then calls over, so
+// that they decide the calls that wait to be asked about (P-129). The wait ends
+// with the answer or with ctx, whether the callback heeds it or not; the question
+// is over when the callback has come back.
 func (s *Session) askSafely(ctx context.Context, r AskRequest, over func()) (AskAnswer, error) {
 	type outcome struct {
 		ans AskAnswer
@@ -191,15 +192,22 @@ func (s *Session) askSafely(ctx context.Context, r AskRequest, over func()) (Ask
 			if p := recover(); p != nil {
 				o.err = fmt.Errorf("the approval callback panicked: %v", p)
 			}
-			over()
 			done <- o
 		}()
 		o.ans, o.err = s.cfg.Ask(ctx, r)
 	}()
 	select {
 	case o := <-done:
+		if o.err == nil && o.ans.Allow {
+			s.update(o.ans.Updates)
+		}
+		over()
 		return o.ans, o.err
 	case <-ctx.Done():
+		go func() {
+			<-done
+			over()
+		}()
 		return AskAnswer{}, ctx.Err()
 	}
 }
