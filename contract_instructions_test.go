@@ -17,13 +17,7 @@ import (
 // put writes a file below dir.
 func putIn(t testing.TB, dir, path, text string) {
 	t.Helper()
-	path = filepath.Join(dir, filepath.FromSlash(path))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	put(t, filepath.Join(dir, filepath.FromSlash(path)), text)
 }
 
 // raws are the messages of a request as they were sent, without cache marks.

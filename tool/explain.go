@@ -109,16 +109,18 @@ func (e *explainer) checkValue(s map[string]any, value any, path []string) {
 	switch value := value.(type) {
 	case json.Number:
 		got, _ := value.Float64()
-		for key, bad := range map[string]func(limit float64) (string, bool){
-			"minimum":          func(l float64) (string, bool) { return "at least", got < l },
-			"maximum":          func(l float64) (string, bool) { return "at most", got > l },
-			"exclusiveMinimum": func(l float64) (string, bool) { return "more than", got <= l },
-			"exclusiveMaximum": func(l float64) (string, bool) { return "less than", got >= l },
+		for _, bound := range []struct {
+			key, words string
+			broken     func(limit float64) bool
+		}{
+			{"minimum", "at least", func(l float64) bool { return got < l }},
+			{"exclusiveMinimum", "more than", func(l float64) bool { return got <= l }},
+			{"maximum", "at most", func(l float64) bool { return got > l }},
+			{"exclusiveMaximum", "less than", func(l float64) bool { return got >= l }},
 		} {
-			if limit, ok := s[key].(json.Number); ok {
-				l, _ := limit.Float64()
-				if words, is := bad(l); is {
-					e.text(path, "must be %s %s", words, limit)
+			if limit, ok := s[bound.key].(json.Number); ok {
+				if l, _ := limit.Float64(); bound.broken(l) {
+					e.text(path, "must be %s %s", bound.words, limit)
 				}
 			}
 		}

@@ -101,6 +101,8 @@ func (c *schemaCheck) inPlace(s map[string]any, at string) error {
 	return each(s, at, oneInPlace, listsInPlace, mapsInPlace, func(sub any, at string) error { return c.visit(sub, at, false) })
 }
 
+var unescaped = strings.NewReplacer("~1", "/", "~0", "~") // the escapes of JSON pointers
+
 // each calls f with every schema that stands under the keywords.
 func each(s map[string]any, at string, one, lists, maps []string, f func(sub any, at string) error) error {
 	var errs []error
@@ -133,7 +135,7 @@ func atPointer(doc any, pointer string) (any, bool) {
 		return nil, false
 	}
 	for key := range strings.SplitSeq(text[1:], "/") {
-		key = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
+		key = unescaped.Replace(key)
 		switch v := doc.(type) {
 		case map[string]any:
 			sub, ok := v[key]
@@ -160,5 +162,5 @@ func unescape(pointer string) string {
 	if err != nil {
 		return pointer
 	}
-	return strings.NewReplacer("~1", "/", "~0", "~").Replace(text)
+	return unescaped.Replace(text)
 }
