@@ -229,8 +229,8 @@ func TestContractStoredMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	picture := message.NewImage("image/png", "aGk=")
-	broken := message.NewImage("image/bmp", "aGk=")
+	picture := message.NewImage("image/png", onePixel)
+	broken := message.NewImage("image/bmp", onePixel)
 	if _, err := s.Send(t.Context(), turnwright.Input{Text: "look", Blocks: []turnwright.Block{picture, broken}}); err != nil {
 		t.Fatal(err)
 	}

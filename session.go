@@ -2,7 +2,6 @@ package turnwright
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"iter"
 	"slices"
@@ -121,46 +120,8 @@ func (in Input) toLoop() (loop.Input, error) {
 	if in.Text != "" {
 		blocks = append(blocks, message.NewText(in.Text))
 	}
-	for _, b := range in.Blocks {
-		blocks = append(blocks, checkedBlock(b))
-	}
-	li.Content = message.BlockContent(blocks...)
+	li.Content = message.BlockContent(append(blocks, in.Blocks...)...)
 	return li, nil
-}
-
-// userBlocks are the types of blocks that the API takes from a user.
-var userBlocks = []string{
-	message.TypeText, message.TypeImage, message.TypeDocument, message.TypeToolResult, "search_result", "container_upload",
-}
-
-// checkedBlock replaces a block that the API would refuse by a text: it would
-// refuse every later request of the session as well.
-func checkedBlock(b Block) Block {
-	if t := b.Type(); !slices.Contains(userBlocks, t) {
-		return message.NewText("[A block of type " + strconv.Quote(t) + " was attached, which cannot be sent to the model.]")
-	}
-	return checkedImage(b)
-}
-
-// checkedImage replaces an image that the API could not read by a text (L-200).
-func checkedImage(b Block) Block {
-	img, ok := b.Image()
-	if !ok || img.Source.Type != "base64" {
-		return b
-	}
-	why := ""
-	switch img.Source.MediaType {
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		if _, err := base64.StdEncoding.DecodeString(img.Source.Data); err != nil || img.Source.Data == "" {
-			why = "its data is not base64"
-		}
-	default:
-		why = "its media type " + strconv.Quote(img.Source.MediaType) + " is not one of image/png, image/jpeg, image/gif, image/webp"
-	}
-	if why == "" {
-		return b
-	}
-	return message.NewText("[An image was attached that cannot be processed: " + why + ".]")
 }
 
 // Messages yields everything that the session emits, until the session is

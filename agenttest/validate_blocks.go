@@ -23,6 +23,7 @@ var blockKeys = map[string][]string{
 	"thinking":          {"type", "thinking", "signature"},
 	"redacted_thinking": {"type", "data"},
 	"tool_use":          {"type", "id", "name", "input", "cache_control", "caller", "toolset_name"},
+	"container_upload":  {"type", "file_id", "cache_control"},
 	"tool_result":       {"type", "tool_use_id", "content", "is_error", "cache_control", "toolset_name"},
 }
 
@@ -66,6 +67,14 @@ func (v *validator) block(b located, role string) *InvalidError {
 	case "document":
 		if err := v.document(b); err != nil {
 			return err
+		}
+	case "search_result":
+		if err := v.searchResult(b); err != nil {
+			return err
+		}
+	case "container_upload":
+		if id, _ := asString(b.object["file_id"]); id == "" {
+			return invalid(b.path+".container_upload.file_id", "Field required")
 		}
 	case "thinking", "redacted_thinking":
 		return thinkingBlock(b)
@@ -239,6 +248,14 @@ func (v *validator) resultBlock(b located) *InvalidError {
 		if err := v.document(b); err != nil {
 			return err
 		}
+	case "search_result":
+		if err := v.searchResult(b); err != nil {
+			return err
+		}
+	case "container_upload":
+		if id, _ := asString(b.object["file_id"]); id == "" {
+			return invalid(b.path+".container_upload.file_id", "Field required")
+		}
 	}
 	return v.mark(b.path, b.object, true)
 }
@@ -261,7 +278,10 @@ func (v *validator) image(b located) *InvalidError {
 		if err != nil {
 			return err
 		}
-		if got := http.DetectContentType(data); slices.Contains(imageTypes, got) && got != media {
+		switch got := http.DetectContentType(data); {
+		case !slices.Contains(imageTypes, got):
+			return &InvalidError{Status: http.StatusBadRequest, Type: "invalid_request_error", Message: "Could not process image"}
+		case got != media:
 			return invalid(path+".base64.data", "The image was specified using the %s media type, but the image appears to be a %s image", media, got)
 		}
 		return nil
@@ -293,11 +313,45 @@ func (v *validator) document(b located) *InvalidError {
 		}
 		return nil
 	case "content":
-		return nil
+		if text, ok := asString(source["content"]); ok && text != "" {
+			return nil
+		}
+		return v.inside(path+".content.content", source["content"], "text", "image")
 	case "url", "file":
 		return sourceString(path, kind, source)
 	}
 	return invalid(path, "Input tag '%s' found using 'type' does not match any of the expected tags", kind)
+}
+
+func (v *validator) searchResult(b located) *InvalidError {
+	path := b.path + ".search_result"
+	for _, key := range []string{"source", "title"} {
+		if text, _ := asString(b.object[key]); text == "" {
+			return invalid(path+"."+key, "Field required")
+		}
+	}
+	return v.inside(path+".content", b.object["content"], "text")
+}
+
+// inside checks the blocks that another block holds.
+func (v *validator) inside(path string, raw json.RawMessage, kinds ...string) *InvalidError {
+	list, ok := asList(raw)
+	if !ok || len(list) == 0 {
+		return invalid(path, "Input should be a valid list")
+	}
+	for i, raw := range list {
+		b, err := readBlock(fmt.Sprintf("%s.%d", path, i), raw)
+		switch {
+		case err != nil:
+			return err
+		case !slices.Contains(kinds, b.kind):
+			return invalid(b.path, "Input tag '%s' found using 'type' does not match any of the expected tags", b.kind)
+		}
+		if err := v.block(b, "user"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func readSource(path string, raw json.RawMessage) (object, string, *InvalidError) {

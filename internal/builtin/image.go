@@ -11,14 +11,14 @@ import (
 	"image/png"
 	"io"
 
+	"github.com/turnwright/turnwright/internal/apiblock"
 	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/tool"
 	"golang.org/x/image/webp"
 )
 
 const (
-	maxImageBase64 = 5 << 20 // the API's limit on an image, as base64
-	maxImageBytes  = maxImageBase64 / 4 * 3
+	maxImageBytes  = apiblock.MaxImage / 4 * 3
 	maxImagePixels = 8000 // on each side: the API's limit
 	// maxImageSide is what is sent at most on each side: the API's limit on the
 	// images of a request that has many of them, for an image stays in the
@@ -31,22 +31,6 @@ const (
 	maxImageFile    = 64 << 20
 	maxDecodePixels = 50_000_000
 )
-
-// imageType returns the media type of an image that the API takes, by its
-// first bytes (T-52), and "" for everything else.
-func imageType(head []byte) string {
-	switch {
-	case bytes.HasPrefix(head, []byte("\x89PNG\r\n\x1a\n")):
-		return "image/png"
-	case bytes.HasPrefix(head, []byte{0xFF, 0xD8, 0xFF}):
-		return "image/jpeg"
-	case bytes.HasPrefix(head, []byte("GIF87a")), bytes.HasPrefix(head, []byte("GIF89a")):
-		return "image/gif"
-	case len(head) >= 12 && string(head[:4]) == "RIFF" && string(head[8:12]) == "WEBP":
-		return "image/webp"
-	}
-	return ""
-}
 
 // picture is an image as it is shown to the model.
 type picture struct {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/turnwright/turnwright/internal/apiblock"
 	"github.com/turnwright/turnwright/internal/conform"
 )
 
@@ -95,7 +96,7 @@ func TestImageFits(t *testing.T) {
 		{"light photo on its side", turned(jpegOf(t, noise(90, 70)), 8), "image/jpeg", 90, 70, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p, err := fitImage(imageType(test.data), test.data)
+			p, err := fitImage(apiblock.ImageType(test.data), test.data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +104,7 @@ func TestImageFits(t *testing.T) {
 				t.Errorf("%s %d by %d, %d bytes of %d", p.typ, p.toWidth, p.toHeight, len(p.data), len(test.data))
 			}
 			m, err := decodeImage(p.typ, p.data)
-			if err != nil || m.Bounds().Size() != image.Pt(test.w, test.h) || imageType(p.data) != p.typ || len(p.data) > maxImageBytes {
+			if err != nil || m.Bounds().Size() != image.Pt(test.w, test.h) || apiblock.ImageType(p.data) != p.typ || len(p.data) > maxImageBytes {
 				t.Errorf("%v, %v", m.Bounds(), err)
 			}
 		})
@@ -212,7 +213,7 @@ func FuzzImage(f *testing.F) {
 	f.Add([]byte("GIF89a\x01\x00\x01\x00\x00\x00\x00;"))
 	f.Add([]byte("RIFF\x00\x00\x00\x00WEBPVP8L\x0a\x00\x00\x00\x2f" + strings.Repeat("\x00", 30)))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		typ := imageType(data)
+		typ := apiblock.ImageType(data)
 		if typ == "" {
 			return
 		}
@@ -224,7 +225,7 @@ func FuzzImage(f *testing.F) {
 			_ = fmt.Sprint(err)
 			return
 		}
-		if len(p.data) > maxImageBytes || imageType(p.data) != p.typ || p.toWidth > maxImagePixels || p.toHeight > maxImagePixels {
+		if len(p.data) > maxImageBytes || apiblock.ImageType(p.data) != p.typ || p.toWidth > maxImagePixels || p.toHeight > maxImagePixels {
 			t.Errorf("%s %d by %d, %d bytes", p.typ, p.toWidth, p.toHeight, len(p.data))
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turnwright/turnwright/internal/apiblock"
 	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/tool"
 )
@@ -224,7 +225,7 @@ func imageOf(encoded string) (*picture, error) {
 	if err != nil {
 		return nil, fmt.Errorf("is not valid base64: %w", err)
 	}
-	typ := imageType(data)
+	typ := apiblock.ImageType(data)
 	if typ == "" {
 		return nil, fmt.Errorf("is of no known kind")
 	}

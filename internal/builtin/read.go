@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 
+	"github.com/turnwright/turnwright/internal/apiblock"
 	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/permission"
 	"github.com/turnwright/turnwright/tool"
@@ -100,7 +101,7 @@ func (*Read) Call(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 		place: at, call: c, in: in, info: info, head: head,
 		body: io.MultiReader(bytes.NewReader(head), f), sel: in.selection(c.Env, info.Size()),
 	}
-	typ := imageType(head)
+	typ := apiblock.ImageType(head)
 	switch {
 	case isPDF(head):
 		return r.pdf()

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/turnwright/turnwright/internal/apiblock"
 	"github.com/turnwright/turnwright/internal/conform"
 	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/tool"
@@ -73,7 +74,7 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		if len(r.Content) != 1 || len(r.Content[0].Raw()) > 40*len(path)+8*4*200+2000 && imageType(data) == "" {
+		if len(r.Content) != 1 || len(r.Content[0].Raw()) > 40*len(path)+8*4*200+2000 && apiblock.ImageType(data) == "" {
 			t.Errorf("%d blocks, %d bytes", len(r.Content), len(r.Content[0].Raw()))
 		}
 		if !json.Valid(r.Structured) || !utf8.Valid(r.Content[0].Raw()) {

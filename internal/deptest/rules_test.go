@@ -26,7 +26,8 @@ var layers = []layer{
 
 	{"internal/shell", nil, "reading a command is text in, parts out"},
 	{"internal/vfs", nil, "a file system knows nothing of what is kept in it"},
-	{"internal/history", []string{"message"}, "history is data and pure functions on it"},
+	{"internal/apiblock", []string{"message", "internal/rawjson"}, "blocks in, blocks out"},
+	{"internal/history", []string{"message", "internal/apiblock", "internal/rawjson"}, "history is data and pure functions on it"},
 	{"internal/budget", []string{"message"}, "the ledger adds up; prices come in from outside"},
 	{"internal/loop", []string{"message", "internal/history"}, "the machine decides and never does; the ledger, the model and the tools are outside"},
 	{"internal/search", []string{"internal/gitdir"}, "searching files needs to know nothing of tools, sessions and rules"},
@@ -35,14 +36,14 @@ var layers = []layer{
 	{"internal/hookrun", []string{"message", "hook", "internal/proc"}, "running hooks needs to know what they are and nothing of the loop"},
 	{"internal/pdf", nil, "a format of files, without the project"},
 	{"internal/instructions", []string{"internal/names"}, "files in, text out; what is done with the text is the engine's"},
-	{"internal/builtin", []string{"internal/envvar", "message", "permission", "tool", "internal/pdf", "internal/shell", "internal/search", "internal/proc"}, "built-in tools use only what any tool can use"},
+	{"internal/builtin", []string{"internal/envvar", "internal/apiblock", "message", "permission", "tool", "internal/pdf", "internal/shell", "internal/search", "internal/proc"}, "built-in tools use only what any tool can use"},
 	{"internal/mcp", []string{"message", "permission", "tool"}, "MCP tools are tools like any other"},
 	{"internal/project/settings", []string{"permission", "internal/rawjson", "internal/names", "internal/gitdir"}, "settings become values and rules; nothing is started and nothing written"},
 	{"internal/project", []string{"message", "permission", "hook", "tool"}, "what is read from disk becomes rules, hooks and texts, and starts nothing"},
 	{"internal/permfile", []string{"permission", "internal/names"}, "writes what an update says into a settings file, and decides nothing"},
 	{"internal/engine", []string{
 		"message", "model", "tool", "permission", "hook", "session",
-		"internal/history", "internal/budget", "internal/loop", "internal/journal", "internal/project", "internal/mcp", "internal/instructions", "internal/hookrun", "internal/envvar",
+		"internal/history", "internal/budget", "internal/loop", "internal/journal", "internal/project", "internal/mcp", "internal/instructions", "internal/hookrun", "internal/envvar", "internal/rawjson",
 	}, "the driver gets tools, model and store handed in, so that tests and other hosts choose them; it does not know the public API"},
 
 	{"agenttest", []string{"message"}, "the scripted server judges requests by the API's rules; it must not share code, and faults, with the client that makes them"},

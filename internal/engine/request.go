@@ -1,20 +1,19 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/turnwright/turnwright/hook"
 	"github.com/turnwright/turnwright/internal/budget"
 	"github.com/turnwright/turnwright/internal/loop"
+	"github.com/turnwright/turnwright/internal/rawjson"
 	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/model"
 	"github.com/turnwright/turnwright/tool"
@@ -22,6 +21,9 @@ import (
 
 // blankPrompt is the refusal of L-192.
 const blankPrompt = "Blank prompt — the message was only whitespace, so nothing was sent to the model."
+
+// strayResult is said of a message that has nothing else to send.
+const strayResult = "The message was only a tool result that belongs to no call, so nothing was sent to the model."
 
 // defaultMaxTokens is asked for where the model allows it (L-130).
 const defaultMaxTokens = 32000
@@ -41,8 +43,12 @@ func (s *Session) admit(id string) func(context.Context) loop.Event {
 	return func(ctx context.Context) loop.Event {
 		s.refresh()
 		if in == nil || blank(in.Content) {
-			return loop.Local{ID: id, Init: init, Text: blankPrompt, Notices: []message.Message{
-				&message.Informational{Content: blankPrompt, Level: "warning"},
+			text := blankPrompt
+			if in != nil && slices.ContainsFunc(in.Content.Blocks(), func(b message.Block) bool { return b.Type() == message.TypeToolResult }) {
+				text = strayResult
+			}
+			return loop.Local{ID: id, Init: init, Text: text, Notices: []message.Message{
+				&message.Informational{Content: text, Level: "warning"},
 			}}
 		}
 		s.prelude(ctx) // here, where reading files keeps nobody waiting
@@ -71,14 +77,12 @@ func (s *Session) admit(id string) func(context.Context) loop.Event {
 	}
 }
 
-// blank reports whether there is nothing in c but white space.
+// blank reports whether there is nothing in c that can be sent: white space, and
+// results, which belong to no call when a person sends them.
 func blank(c message.Content) bool {
-	for _, b := range c.Blocks() {
-		if b.Type() != message.TypeText || strings.TrimSpace(b.Text()) != "" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.Blocks(), func(b message.Block) bool {
+		return b.Type() != message.TypeToolResult && (b.Type() != message.TypeText || strings.TrimSpace(b.Text()) != "")
+	})
 }
 
 // request assembles the next model request from the history.
@@ -291,7 +295,7 @@ func (s *Session) callFacts(b model.Block, cut bool, seen map[string]bool) (mess
 		return message.Block{}, loop.Call{}, false
 	}
 	block := b.Block
-	id, name, input := s.callID(u.ID, seen), apiName(u.Name), wholeText(u.Input)
+	id, name, input := s.callID(u.ID, seen), apiName(u.Name), rawjson.WholeText(u.Input)
 	if id != u.ID || name != u.Name || len(input) != len(u.Input) {
 		// The API would refuse the block when it comes back, and with it every
 		// later request of the session.
@@ -350,47 +354,4 @@ func apiName(name string) string {
 	}
 	name = notInName.ReplaceAllString(name, "_")
 	return name[:min(len(name), 128)]
-}
-
-// wholeText replaces escapes of lone surrogates, which are no text, by U+FFFD
-// (K-466). Without any it returns input itself.
-func wholeText(input json.RawMessage) json.RawMessage {
-	if !bytes.Contains(input, []byte(`\ud`)) && !bytes.Contains(input, []byte(`\uD`)) {
-		return input
-	}
-	surrogate := func(i int) (r rune, ok bool) {
-		if i+6 > len(input) || input[i] != '\\' || input[i+1] != 'u' {
-			return 0, false
-		}
-		n, err := strconv.ParseUint(string(input[i+2:i+6]), 16, 16)
-		return rune(n), err == nil && utf16.IsSurrogate(rune(n))
-	}
-	out := make([]byte, 0, len(input))
-	changed := false
-	for i := 0; i < len(input); {
-		if input[i] != '\\' {
-			out = append(out, input[i])
-			i++
-			continue
-		}
-		first, ok := surrogate(i)
-		if !ok {
-			n := min(2, len(input)-i) // an escape of another kind
-			out = append(out, input[i:i+n]...)
-			i += n
-			continue
-		}
-		if second, ok := surrogate(i + 6); ok && utf16.DecodeRune(first, second) != utf8.RuneError {
-			out = append(out, input[i:i+12]...)
-			i += 12
-			continue
-		}
-		out = append(out, "\uFFFD"...)
-		changed = true
-		i += 6
-	}
-	if !changed {
-		return input
-	}
-	return out
 }

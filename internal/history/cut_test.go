@@ -102,11 +102,11 @@ func TestEstimate(t *testing.T) {
 		want int64
 	}{
 		{"text", user(text(strings.Repeat("x", 1000))), (1000 + 26 + 3) / 4},
-		{"image", user(message.NewImage("image/png", strings.Repeat("A", 100000))), 1600},
-		{"image in a result", user(message.NewToolResult("a", message.BlockContent(message.NewImage("image/png", strings.Repeat("A", 100000))), false)), 1600 + 13},
-		{"small document", user(block(t, `{"type":"document","source":{"type":"base64","data":"AAAA"}}`)), 3000},
-		{"large document", user(block(t, `{"type":"document","source":{"type":"base64","data":"`+strings.Repeat("A", 320000-54)+`"}}`)), 10000},
-		{"text document", user(block(t, `{"type":"document","source":{"type":"text","data":"`+strings.Repeat("A", 4000-56)+`"}}`)), 1000},
+		{"image", user(message.NewImage("image/png", "iVBORw0KGgoA"+strings.Repeat("A", 100000))), 1600},
+		{"image in a result", user(message.NewToolResult("a", message.BlockContent(message.NewImage("image/png", "iVBORw0KGgoA"+strings.Repeat("A", 100000))), false)), 1600 + 13},
+		{"small document", user(block(t, `{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"AAAA"}}`)), 3000},
+		{"large document", user(block(t, `{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"`+strings.Repeat("A", 320000-84)+`"}}`)), 10000},
+		{"text document", user(block(t, `{"type":"document","source":{"type":"text","media_type":"text/plain","data":"`+strings.Repeat("A", 4000-82)+`"}}`)), 1000},
 		{"notice", Item{Role: "assistant", Blocks: []message.Block{text("API Error")}, Flags: Notice}, 0},
 	}
 	for _, tt := range tests {

@@ -3,6 +3,7 @@ package history
 import (
 	"slices"
 
+	"github.com/turnwright/turnwright/internal/apiblock"
 	"github.com/turnwright/turnwright/message"
 )
 
@@ -16,6 +17,7 @@ const (
 	Aborted                   // an interrupted partial response (L-194)
 	Summary                   // the summary that a compaction left
 	Elided                    // its tool outputs are replaced when a request is assembled
+	Refused                   // so is what it brought along: the API refused the request with it
 )
 
 // Item is one line of the chain. It must not change once it was appended.
@@ -78,9 +80,28 @@ func (h *History) Reset(keep ...Item) {
 // assembled as a short notice. It returns how many items it newly marked;
 // uuids that are not in the chain are passed over.
 func (h *History) Elide(uuids ...string) int {
+	return h.mark(Elided, func(_ int, it *Item) bool { return it.UUID != "" && slices.Contains(uuids, it.UUID) })
+}
+
+// RefusedFor hears the API error that answered the end of the chain. Where it
+// blames what the user items there brought along, they are marked: from now on a
+// text stands for that (L-200).
+func (h *History) RefusedFor(text string) {
+	if !apiblock.Refused(text) {
+		return
+	}
+	from := len(h.items)
+	for from > 0 && (h.items[from-1].Role == message.RoleUser || h.items[from-1].Flags&Notice != 0) {
+		from--
+	}
+	h.mark(Refused, func(i int, it *Item) bool { return i >= from && it.Role == message.RoleUser })
+}
+
+// mark gives the flag to the items that want it and lack it.
+func (h *History) mark(flag Flags, want func(i int, it *Item) bool) int {
 	marked, first := 0, len(h.items)
-	for i, it := range h.items {
-		if it.Flags&Elided == 0 && it.UUID != "" && slices.Contains(uuids, it.UUID) {
+	for i := range h.items {
+		if it := &h.items[i]; it.Flags&flag == 0 && want(i, it) {
 			marked++
 			first = min(first, i)
 		}
@@ -90,9 +111,9 @@ func (h *History) Elide(uuids ...string) int {
 	}
 	old := h.items
 	h.items = append(make([]Item, 0, len(old)+8), old[:first]...)
-	for _, it := range old[first:] {
-		if it.UUID != "" && slices.Contains(uuids, it.UUID) {
-			it.Flags |= Elided
+	for i, it := range old[first:] {
+		if want(first+i, &it) {
+			it.Flags |= flag
 		}
 		h.Append(it)
 	}

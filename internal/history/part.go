@@ -6,6 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/turnwright/turnwright/internal/apiblock"
+	"github.com/turnwright/turnwright/internal/rawjson"
 	"github.com/turnwright/turnwright/message"
 )
 
@@ -59,6 +61,12 @@ func prepare(it Item) []part {
 	}
 	parts := make([]part, 0, len(blocks))
 	for _, b := range blocks {
+		if it.Role == message.RoleUser {
+			b = apiblock.InMessage(b)
+		}
+		if it.Flags&Refused != 0 {
+			b = apiblock.Withdraw(b)
+		}
 		p := newPart(b)
 		if !fits(p, it.Role) {
 			continue
@@ -94,6 +102,11 @@ func fits(p part, r message.Role) bool {
 
 // newPart looks at b once, so that assembling need not.
 func newPart(b message.Block) part {
+	if whole := rawjson.WholeText(b.Raw()); len(whole) != len(b.Raw()) {
+		if fixed, err := message.ParseBlock(whole); err == nil {
+			b = fixed
+		}
+	}
 	raw := []byte(b.Raw())
 	// encoding/json takes "Type" for "type" when it parses a block, the API does not.
 	if typ, _ := unquote(member(raw, "type")); typ == "" || typ != b.Type() {
@@ -215,6 +228,11 @@ func withContent(b message.Block, id string) message.Block {
 		}
 		if bare := without(e, "cache_control"); bare != nil {
 			e, changed = bare, true
+		}
+		if b, err := message.ParseBlock(e); err == nil {
+			if fit := apiblock.InResult(b); !sameBlock(b, fit) {
+				e, changed = fit.Raw(), true
+			}
 		}
 		kept = append(kept, e)
 	}

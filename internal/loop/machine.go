@@ -116,7 +116,11 @@ func (m *Machine) apply(e Entry) {
 	case KindUser:
 		m.applyUser(e)
 	case KindAssistant:
-		m.hist.Append(assistantItem(e))
+		it := assistantItem(e)
+		m.hist.Append(it)
+		if a := e.Assistant; a.Notice && a.Error == message.CategoryInvalidRequest && len(it.Blocks) > 0 {
+			m.hist.RefusedFor(it.Blocks[0].Text())
+		}
 	case KindCall:
 		m.applyCall(e.Call)
 	case KindTurn:

@@ -96,3 +96,27 @@ func FuzzAppend(f *testing.F) {
 		}
 	})
 }
+
+// FuzzWhole: without the halves of surrogate pairs a value is what encoding/json
+// reads in it, and nothing changes twice.
+func FuzzWhole(f *testing.F) {
+	for _, s := range []string{`"a\ud800b"`, `"\ud83d\ude00"`, `"\\ud800"`, `"\\\ud800\u0041"`, `{"\udc00":["\ud800\ud800\udc00"]}`, `"\uD800"`, `"\ud800`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if !json.Valid(raw) {
+			return
+		}
+		whole := rawjson.WholeText(raw)
+		var want, got any
+		if json.Unmarshal(raw, &want) != nil {
+			return // a number out of range
+		}
+		if err := json.Unmarshal(whole, &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q became %q: %v", raw, whole, err)
+		}
+		if again := rawjson.WholeText(whole); !bytes.Equal(again, whole) {
+			t.Errorf("%q, then %q", whole, again)
+		}
+	})
+}

@@ -1,0 +1,176 @@
+package turnwright_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/turnwright/turnwright"
+	"github.com/turnwright/turnwright/agenttest"
+	"github.com/turnwright/turnwright/internal/conform"
+	"github.com/turnwright/turnwright/message"
+)
+
+// onePixel is a whole PNG.
+const onePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+func parsed(t testing.TB, raw string) turnwright.Block {
+	t.Helper()
+	b, err := message.ParseBlock([]byte(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestAttachmentsPoisonNothing: whatever one message brings along, this turn and
+// every later one get their answer, also after a resume, and the transcript has
+// what was sent. The server judges each request as the API does.
+func TestAttachmentsPoisonNothing(t *testing.T) {
+	conform.Covers(t, "L-200", "L-203", "K-466")
+	for name, raw := range map[string]string{
+		"surrogate":        `{"type":"text","text":"a\ud83db"}`,
+		"unknown key":      `{"type":"text","text":"a","name":"b"}`,
+		"unknown type":     `{"type":"hologram"}`,
+		"no source":        `{"type":"image"}`,
+		"string source":    `{"type":"image","source":"a.png"}`,
+		"empty source":     `{"type":"image","source":{}}`,
+		"no base64":        `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"%"}}`,
+		"no image":         `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGVsbG8="}}`,
+		"other media type": `{"type":"image","source":{"type":"base64","media_type":"image/gif","data":"` + onePixel + `"}}`,
+		"data of a number": `{"type":"image","source":{"type":"base64","media_type":"image/png","data":5}}`,
+		"document":         `{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"?"}}`,
+		"empty url":        `{"type":"document","source":{"type":"url","url":""}}`,
+		"foreign result":   `{"type":"tool_result","tool_use_id":"toolu_none","content":"x"}`,
+		"call":             `{"type":"tool_use","id":"a","name":"b","input":{}}`,
+	} {
+		for _, alone := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/alone %v", name, alone), func(t *testing.T) {
+				o := onDisk(t, agenttest.NewServer(t, agenttest.Forever(agenttest.Text("fine"))))
+				s := start(t, o)
+				answers := []string{"fine", "fine"}
+				if alone && name == "foreign result" {
+					answers[0] = "The message was only a tool result that belongs to no call, so nothing was sent to the model."
+				}
+				in := turnwright.Input{Blocks: []turnwright.Block{parsed(t, raw)}}
+				if !alone {
+					in.Text = "look"
+				}
+				if _, err := s.Send(t.Context(), in); err != nil {
+					t.Fatal(err)
+				}
+				send(t, s, "go on")
+				out := readAll(t, s)
+				for i, r := range out.results() {
+					if want := answers[i]; r.IsError || *r.Result != want {
+						t.Errorf("turn %d: %+v, want %q", i+1, r, want)
+					}
+				}
+				if len(out.results()) != 2 {
+					t.Fatal(out.shape())
+				}
+				o.Resume = s.ID()
+				if r := query(t, "and on", o).result; r.IsError || *r.Result != "fine" {
+					t.Errorf("resumed: %+v", r)
+				}
+				lines, err := os.ReadFile(transcript(t, o, s.ID()))
+				if err != nil || !bytes.Contains(lines, []byte(raw)) && answers[0] == "fine" {
+					t.Errorf("the transcript has not what was sent: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// TestRefusedAttachmentIsWithdrawn: an attachment that only the API can find bad
+// fails its own turn and no other, also after a resume.
+func TestRefusedAttachmentIsWithdrawn(t *testing.T) {
+	conform.Covers(t, "L-200", "L-203", "L-101")
+	large := strings.Repeat("0123456789abcdef", (agenttest.MaxRequestBytes+1<<20)/16)
+	for name, tt := range map[string]struct {
+		block  turnwright.Block
+		refuse func(body []byte) (agenttest.Step, bool)
+		told   string
+	}{
+		"image": {
+			parsed(t, `{"type":"image","source":{"type":"url","url":"https://example.com/broken.png"}}`), func(body []byte) (agenttest.Step, bool) {
+				if !bytes.Contains(body, []byte("broken.png")) {
+					return agenttest.Step{}, false
+				}
+				return agenttest.HTTPError(400, "invalid_request_error", "Could not process image"), true
+			}, "An image was attached; the API refused the request with it",
+		},
+		"document": {
+			parsed(t, `{"type":"document","source":{"type":"file","file_id":"file_gone"}}`), func(body []byte) (agenttest.Step, bool) {
+				if !bytes.Contains(body, []byte("file_gone")) {
+					return agenttest.Step{}, false
+				}
+				return agenttest.HTTPError(400, "invalid_request_error", "messages.0.content.1.document.source.file.file_id: File not found"), true
+			}, "A document was attached; the API refused the request with it",
+		},
+		"size": {message.NewText(large), func(body []byte) (agenttest.Step, bool) {
+			return agenttest.HTTPError(413, "request_too_large", "Request exceeds the maximum size"), len(body) > agenttest.MaxRequestBytes
+		}, "the API refused the request with it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "size" && testing.Short() {
+				t.Skip("34 MB through every layer")
+			}
+			// NoValidate: a request that is too large is what this is about.
+			srv := agenttest.NewServer(t, agenttest.NoValidate(), agenttest.KeepRequests(1), agenttest.Respond(func(r *agenttest.Request) agenttest.Step {
+				if step, refused := tt.refuse(r.Body); refused {
+					return step
+				}
+				if err := agenttest.Validate(r.Body, r.Header); err != nil {
+					t.Error(err)
+				}
+				return agenttest.Text("fine")
+			}))
+			o := onDisk(t, srv)
+			s := start(t, o)
+			if _, err := s.Send(t.Context(), turnwright.Input{Text: "look", Blocks: []turnwright.Block{tt.block}}); err != nil {
+				t.Fatal(err)
+			}
+			send(t, s, "go on")
+			out := readAll(t, s)
+			results := out.results()
+			if len(results) != 2 || !results[0].IsError || results[1].IsError || *results[1].Result != "fine" {
+				t.Fatalf("%d results, %+v", len(results), results)
+			}
+			if text := said(srv.Last()); !strings.Contains(text, tt.told) || !strings.Contains(text, "look") || len(text) > 10_000 {
+				t.Errorf("the model is told %.1000s", text)
+			}
+			o.Resume = s.ID()
+			if r := query(t, "and on", o).result; r.IsError || !strings.Contains(said(srv.Last()), tt.told) {
+				t.Errorf("resumed: %+v", r)
+			}
+		})
+	}
+}
+
+// TestToolBringsBadImage: a tool's image that the API would refuse is replaced,
+// too.
+func TestToolBringsBadImage(t *testing.T) {
+	conform.Covers(t, "L-200", "B-110")
+	srv := agenttest.NewServer(t, agenttest.Script(agenttest.Call("camera", `{}`)), agenttest.Forever(agenttest.Text("fine")))
+	o := base(t, srv)
+	o.CustomTools = []turnwright.Tool{turnwright.NewTool("camera", "Takes two pictures.", func(context.Context, struct{}) (*turnwright.ToolResult, error) {
+		return &turnwright.ToolResult{Content: []turnwright.Block{message.NewImage("image/png", onePixel), message.NewImage("image/tiff", "aGk=")}}, nil
+	})}
+	o.AllowedTools = []string{"camera"}
+	s := start(t, o)
+	send(t, s, "go")
+	send(t, s, "again")
+	out := readAll(t, s)
+	for i, r := range out.results() {
+		if r.IsError || *r.Result != "fine" {
+			t.Errorf("turn %d: %+v", i+1, r)
+		}
+	}
+	if all := string(srv.Last().Body); !strings.Contains(all, "cannot be processed") || !strings.Contains(all, onePixel) {
+		t.Errorf("sent: %.2000s", all)
+	}
+}
