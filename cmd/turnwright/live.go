@@ -12,6 +12,7 @@ import (
 
 	"github.com/turnwright/turnwright"
 	"github.com/turnwright/turnwright/internal/demo"
+	reasons "github.com/turnwright/turnwright/internal/explain"
 	"github.com/turnwright/turnwright/message"
 )
 
@@ -146,8 +147,8 @@ func (l *live) summary(r *turnwright.ResultMessage) {
 	if r.TotalCostUSD != nil {
 		cost = *r.TotalCostUSD
 	}
-	fmt.Fprintln(l.w, l.paint(dim, fmt.Sprintf("%s, %s, $%.4f, session %s", demo.Turns(r.ToolTurns), tookText(time.Duration(r.DurationMS)*time.Millisecond), cost, r.SessionID)))
-	fmt.Fprintln(l.w, l.paint(dim, "Why it stopped: "+demo.Why(r)))
+	fmt.Fprintln(l.w, l.paint(dim, fmt.Sprintf("%s, %s, $%.4f, session %s", reasons.Turns(r.ToolTurns), tookText(time.Duration(r.DurationMS)*time.Millisecond), cost, r.SessionID)))
+	fmt.Fprintln(l.w, l.paint(dim, "Why it stopped: "+turnwright.WhyStopped(r)))
 }
 
 // tookText is a duration for people.

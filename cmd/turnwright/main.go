@@ -4,6 +4,7 @@
 //	turnwright --input-format stream-json --output-format stream-json --verbose
 //	                         serve a client process over stdin and stdout
 //	turnwright sessions      list the sessions of the directory
+//	turnwright explain       say why the runs of a session stopped
 //	turnwright completion SHELL
 //	                         the completion script for bash, zsh or fish
 //	turnwright permissions check COMMAND
@@ -39,6 +40,8 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 			return runDemo(args[1:], stdout, stderr)
 		case "sessions":
 			return runSessions(args[1:], stdout, stderr)
+		case "explain":
+			return runExplain(args[1:], stdout, stderr)
 		case "completion":
 			return runCompletion(args[1:], stdout, stderr)
 		case cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd:

@@ -42,6 +42,7 @@ func reference() string {
 
     turnwright [flags] -p PROMPT        run one prompt and print the answer
     turnwright sessions [--all] [--json]  list the sessions of the directory
+    turnwright explain SESSION          say why the runs of a session stopped
     turnwright completion SHELL         print the completion script for bash, zsh or fish
     turnwright permissions check COMMAND  say what would become of a call, and why
     turnwright demo [flags]             the reference scenario, without key and network

@@ -71,7 +71,7 @@ func TestCaps(t *testing.T) {
 			if got := ran(out); !slices.Equal(got, tt.ran) {
 				t.Errorf("executed %q, want %q\n%s", got, tt.ran, out)
 			}
-			if !strings.Contains(out, "\nWhy it stopped: "+Why(res)) {
+			if !strings.Contains(out, "\nWhy it stopped: "+turnwright.WhyStopped(res)) {
 				t.Errorf("no reason at the end:\n%s", out)
 			}
 		})

@@ -103,42 +103,5 @@ func PrintResult(w io.Writer, r *turnwright.ResultMessage) {
 	for _, e := range r.Errors {
 		fmt.Fprintf(w, "error:            %s\n", e)
 	}
-	fmt.Fprintf(w, "\nWhy it stopped: %s\n", Why(r))
-}
-
-// Why says in one sentence why a run stopped.
-func Why(r *turnwright.ResultMessage) string {
-	switch r.Subtype {
-	case turnwright.Success:
-		switch {
-		case r.TerminalReason == message.TerminalHookStopped:
-			return "a hook ended the turn."
-		case r.TerminalReason == message.TerminalToolDeferred:
-			return "a hook left a call open; the next message goes on with it."
-		case r.TerminalReason == message.TerminalToolDeferredUnavailable:
-			return "a call was left open whose tool is not in this session."
-		case r.StopReason != nil && *r.StopReason == "refusal":
-			return "the model declined to go on (stop_reason refusal)."
-		case r.IsError && r.TerminalReason == message.TerminalAPIError:
-			return "the connection to the model broke after part of the answer had arrived."
-		case r.IsError:
-			return "the answer was cut off by the model's output limit or context window."
-		}
-		return "the model answered without asking for a tool, after " + Turns(r.ToolTurns) + "."
-	case turnwright.ErrorMaxTurns:
-		return fmt.Sprintf("the cap of tool turns was reached: %d had run and the model asked for one more, which was not executed.", r.ToolTurns)
-	case turnwright.ErrorMaxBudgetUSD:
-		return "the budget was reached after " + Turns(r.ToolTurns) + "."
-	case turnwright.ErrorMaxStructuredOutputRetries:
-		return "the model gave no output that fits the schema."
-	}
-	return fmt.Sprintf("the run failed (%s): %s", r.TerminalReason, strings.Join(r.Errors, "; "))
-}
-
-// Turns counts tool turns in words.
-func Turns(n int) string {
-	if n == 1 {
-		return "1 tool turn"
-	}
-	return fmt.Sprintf("%d tool turns", n)
+	fmt.Fprintf(w, "\nWhy it stopped: %s\n", turnwright.WhyStopped(r))
 }

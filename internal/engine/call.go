@@ -154,7 +154,7 @@ func (s *Session) ask(ctx context.Context, c loop.Call, spec tool.Spec, input js
 		}
 		out := s.deny(c, spec, input, dec, false)
 		if ans.Interrupt {
-			out.Halt = interruptedBy(dec.Message)
+			out.Halt = interruptedBy("approval callback", dec.Message)
 		}
 		return out
 	}

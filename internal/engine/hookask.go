@@ -66,7 +66,7 @@ func (s *Session) askHooks(ctx context.Context, c *checked, dec permission.Decis
 		Base: c.about, ToolName: c.spec.Name, ToolInput: c.input, Suggestions: s.admitted(dec.Suggestions),
 	}, s.condition(c), c.call.ID)
 	if m.Stop {
-		return &loop.Decided{Key: c.call.Key, Allow: true, Halt: hookStopped()}
+		return &loop.Decided{Key: c.call.Key, Allow: true, Halt: hookStopped(hook.PermissionRequest, m.StopReason)}
 	}
 	a := m.Answer
 	switch {
@@ -81,7 +81,7 @@ func (s *Session) askHooks(ctx context.Context, c *checked, dec permission.Decis
 			Reason: "denied by a PermissionRequest hook", ReasonType: "hook", Message: text,
 		}, true)
 		if a.Interrupt {
-			out.Halt = interruptedBy(text)
+			out.Halt = interruptedBy("PermissionRequest hook", text)
 		}
 		return &out
 	}
@@ -115,8 +115,9 @@ func (s *Session) recheck(c *checked, input json.RawMessage) error {
 }
 
 // interruptedBy ends the user turn with a denial (L-147).
-func interruptedBy(text string) *loop.Ending {
+func interruptedBy(who, text string) *loop.Ending {
 	return &loop.Ending{
+		By:      who,
 		Subtype: message.ErrorDuringExecution, Terminal: message.TerminalAbortedTools,
 		Errors: []string{"Request interrupted: " + text}, Refusal: "the request was interrupted.",
 	}

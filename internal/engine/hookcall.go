@@ -43,7 +43,7 @@ func (s *Session) preToolUse(ctx context.Context, c *checked) *loop.Decided {
 	c.decision, c.reason, c.contexts = m.Permission, m.Reason, m.Contexts
 	switch {
 	case m.Stop: // not allowed by that: the call is told that it did not run
-		return &loop.Decided{Key: c.call.Key, Allow: true, Halt: hookStopped()}
+		return &loop.Decided{Key: c.call.Key, Allow: true, Halt: hookStopped(hook.PreToolUse, m.StopReason)}
 	case m.Permission == hook.Deny:
 		return s.hookDenied(c, m)
 	case m.Permission == hook.Defer && c.alone:
@@ -89,7 +89,7 @@ func (s *Session) hookDenied(c *checked, m hook.Merged) *loop.Decided {
 func lostChannel(err error) *loop.Ending {
 	return &loop.Ending{
 		Subtype: message.ErrorDuringExecution, Terminal: message.TerminalAbortedTools,
-		Errors: []string{err.Error()}, Refusal: "the run lost the way to whoever approves its calls.",
+		By: "lost channel", Errors: []string{err.Error()}, Refusal: "the run lost the way to whoever approves its calls.",
 	}
 }
 
@@ -208,7 +208,7 @@ func (s *Session) afterRun(ctx context.Context, c *checked, f loop.Finished, too
 	}
 	f.Context = append(f.Context, reminders(ev, m.Contexts)...)
 	if m.Stop {
-		f.Halt = hookStopped()
+		f.Halt = hookStopped(ev, m.StopReason)
 	}
 	return f
 }
@@ -324,7 +324,7 @@ func (s *Session) batch(id string) func(context.Context) loop.Event {
 			s.emit(&message.Informational{Content: m.Reason, Level: "notice", PreventContinuation: true})
 		}
 		if m.Block || m.Stop {
-			out.Halt = hookStopped()
+			out.Halt = hookStopped(hook.PostToolBatch, m.StopReason)
 		}
 		return out
 	}

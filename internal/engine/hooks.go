@@ -144,10 +144,16 @@ func reminders(ev hook.Event, contexts []string) []message.Block {
 
 func reminder(text string) string { return "<system-reminder>\n" + text + "\n</system-reminder>" }
 
-// hookStopped is how a user turn ends after continue:false (H-49).
-func hookStopped() *loop.Ending {
+// hookStopped is how a user turn ends after continue:false of a hook of that
+// event (H-49).
+func hookStopped(ev hook.Event, reason string) *loop.Ending {
+	by := string(ev) + " hook"
+	if reason != "" {
+		by += ": " + reason
+	}
 	return &loop.Ending{
 		Subtype: message.Success, Terminal: message.TerminalHookStopped, Refusal: "a hook stopped the run.",
+		By: by,
 	}
 }
 

@@ -35,7 +35,7 @@ func (s *Session) admitHooks(ctx context.Context, id string, in *loop.Input, abo
 	a.before = reminders(hook.SessionStart, begun.Contexts)
 	a.context = reminders("Background", late.Contexts)
 	if begun.Stop {
-		a.local = &loop.Local{ID: id, Ending: emptyStop()}
+		a.local = &loop.Local{ID: id, Ending: emptyStop(hook.SessionStart, begun.StopReason)}
 		return a
 	}
 	if !prompts {
@@ -45,7 +45,7 @@ func (s *Session) admitHooks(ctx context.Context, id string, in *loop.Input, abo
 	s.jour.setTitle(m.Title)
 	switch {
 	case m.Stop:
-		a.local = &loop.Local{ID: id, Ending: emptyStop()}
+		a.local = &loop.Local{ID: id, Ending: emptyStop(hook.UserPromptSubmit, m.StopReason)}
 	case m.Block: // H-120, H-121
 		text := "The prompt was blocked by a hook: " + m.Reason
 		if !m.HidePrompt {
@@ -80,8 +80,8 @@ func (s *Session) begin(ctx context.Context, start *hook.SessionStartInput) (m h
 }
 
 // emptyStop is how a user turn ends that a hook stopped before it began.
-func emptyStop() *loop.Ending {
-	e := hookStopped()
+func emptyStop(ev hook.Event, reason string) *loop.Ending {
+	e := hookStopped(ev, reason)
 	e.Text = new("")
 	return e
 }
@@ -136,7 +136,7 @@ func (s *Session) stopHooks(id string) func(context.Context) loop.Event {
 	return func(ctx context.Context) loop.Event {
 		m := s.runHooks(ctx, in, nil, "")
 		if m.Stop {
-			return loop.Stopped{ID: id, Halt: hookStopped()}
+			return loop.Stopped{ID: id, Halt: hookStopped(hook.Stop, m.StopReason)}
 		}
 		var parts []string
 		if m.Block {

@@ -131,7 +131,7 @@ func anyTime(t *rapid.T) time.Time {
 func anyEnding(t *rapid.T) loop.Ending {
 	return loop.Ending{
 		Subtype: message.Subtype(anyText(t)), Terminal: message.TerminalReason(anyText(t)), IsError: flag(t),
-		Text: maybe(t, anyText), Status: int(number(t)), NoStop: flag(t), Refusal: anyText(t), LetRun: flag(t), Silent: flag(t),
+		Text: maybe(t, anyText), Status: int(number(t)), NoStop: flag(t), Refusal: anyText(t), By: anyText(t), LetRun: flag(t), Silent: flag(t),
 	}
 }
 
@@ -202,7 +202,7 @@ func anyEntry(t *rapid.T) loop.Entry {
 	case loop.KindSystem:
 		e.System = &loop.SystemEntry{Trigger: anyText(t), PreTokens: number(t)}
 	case loop.KindOpen:
-		e.Open = &loop.Settings{Format: journal.Format, Version: "1.2.3", SessionID: anyText(t), Model: anyText(t), Mode: anyText(t)}
+		e.Open = &loop.Settings{Format: journal.Format, Version: "1.2.3", SessionID: anyText(t), Model: anyText(t), Mode: anyText(t), Limits: loop.Limits{MaxTurns: anyText(t), MaxBudgetUSD: anyText(t)}}
 	case loop.KindInput:
 		e.Input = &loop.InputEntry{
 			Input: loop.Input{

@@ -1,5 +1,7 @@
 package loop
 
+import "strconv"
+
 // Config is what a run was started with. It never changes the meaning of an
 // entry: apply does not look at it.
 type Config struct {
@@ -29,6 +31,16 @@ const (
 	defaultStopCap   = 8
 	defaultSchema    = 5
 )
+
+func (c *Config) limits() (l Limits) {
+	if c.MaxTurns != nil {
+		l.MaxTurns = strconv.Itoa(*c.MaxTurns)
+	}
+	if c.MaxBudgetUSD != nil {
+		l.MaxBudgetUSD = strconv.FormatFloat(*c.MaxBudgetUSD, 'f', -1, 64)
+	}
+	return l
+}
 
 func (c *Config) width() int {
 	if c.Width <= 0 {

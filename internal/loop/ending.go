@@ -38,7 +38,7 @@ func (s *step) abortEnding() Ending {
 	}
 	return Ending{
 		Subtype: message.ErrorDuringExecution, Terminal: terminal,
-		Errors: []string{"Request interrupted"}, Refusal: "the request was interrupted.",
+		Errors: []string{"Request interrupted"}, Refusal: "the request was interrupted.", By: "interrupt",
 	}
 }
 

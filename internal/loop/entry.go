@@ -84,6 +84,14 @@ type Settings struct {
 	Model     string `json:"model,omitempty"`
 	Mode      string `json:"mode,omitempty"`
 	Version   string `json:"version,omitempty"` // of the program that wrote it
+	Limits
+}
+
+// Limits are the caps of a process's run of the session, so that the journal says
+// what a cap was. "" is none.
+type Limits struct {
+	MaxTurns     string `json:"maxTurns,omitempty"`     // tool turns of a user turn
+	MaxBudgetUSD string `json:"maxBudgetUsd,omitempty"` // of the process's run
 }
 
 // InputEntry is a queued message, or with Dropped the end of one. With First it

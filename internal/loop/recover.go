@@ -131,7 +131,7 @@ func (s *step) closeTurn(known map[string]Known) {
 	s.answerRunning(known, false)
 	e := Ending{
 		Subtype: message.ErrorDuringExecution, NoStop: true, Refusal: crashRefusal,
-		Errors: []string{"The process ended before this turn was finished"},
+		Errors: []string{"The process ended before this turn was finished"}, By: "end of the process",
 	}
 	if s.turn.State == Settle && s.turn.Ending != nil {
 		e = *s.turn.Ending

@@ -119,6 +119,7 @@ type Ending struct {
 	NoStop   bool                   `json:"noStop,omitempty"`  // stop_reason is null
 	Refusal  string                 `json:"refusal,omitempty"` // what calls that never started are told: "Not executed: " + this
 	LetRun   bool                   `json:"letRun,omitempty"`  // running calls end by themselves (decision 53)
+	By       string                 `json:"by,omitempty"`      // who ended it, where that is not the loop: "Stop hook", "interrupt", "approval callback"
 	Silent   bool                   `json:"silent,omitempty"`  // there is no result: the process is ended (L-208)
 }
 

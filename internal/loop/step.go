@@ -88,8 +88,10 @@ func (s *step) dispatch(ev Event) {
 	case Spent:
 		s.spent(e.Spend)
 	case Configure:
-		if (e.Model != "" && e.Model != s.settings.Model) || (e.Mode != "" && e.Mode != s.settings.Mode) {
+		limits := s.cfg.limits()
+		if (e.Model != "" && e.Model != s.settings.Model) || (e.Mode != "" && e.Mode != s.settings.Mode) || limits != s.settings.Limits {
 			set := s.settings
+			set.Limits = limits
 			told := e.Tell && e.Mode != "" && e.Mode != set.Mode && s.turn.State != Closed
 			set.Model, set.Mode = e.Model, e.Mode
 			s.put(Entry{Kind: KindOpen, Open: &set})
@@ -464,7 +466,10 @@ func (s *step) close(c Close) {
 		s.setTurn(func(t *Turn) { t.Closing = true })
 		if s.running() {
 			e := s.abortEnding()
-			e.Silent = c.Killed
+			e.Silent, e.By = c.Killed, "end of the session"
+			if c.Killed {
+				e.By = "end of the process"
+			}
 			s.settleAs(e)
 		}
 		s.hurry(c.Killed)
