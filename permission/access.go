@@ -70,9 +70,12 @@ func within(dir, path string) bool {
 	if !filepath.IsAbs(dir) || !filepath.IsAbs(path) {
 		return false
 	}
-	if runtime.GOOS != "windows" && filepath.Clean(dir) == dir && filepath.Clean(path) == path { // as a rule
+	if runtime.GOOS != "windows" { // as a rule the paths are clean
 		rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/"))
-		return ok && (rest == "" || rest[0] == '/')
+		below := ok && (rest == "" || rest[0] == '/')
+		if below && !strings.Contains(path, "/.") || filepath.Clean(dir) == dir && filepath.Clean(path) == path {
+			return below
+		}
 	}
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)

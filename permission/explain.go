@@ -67,9 +67,9 @@ func (c *command) explainPart(tool string, i int) (Behavior, string) {
 		for _, rule := range list.rules {
 			switch {
 			case rule.Bare() && matchName(rule.Tool, tool), rule.command != nil && c.partTexts(i, rule.command.matchText),
-				rule.path != nil && c.partReaches(i, rule) == yes:
+				rule.path != nil && c.partReaches(i, &rule) == yes:
 				return list.behavior, rule.describe(string(list.behavior))
-			case rule.path != nil && c.partReaches(i, rule) == maybe:
+			case rule.path != nil && c.partReaches(i, &rule) == maybe:
 				return Ask, fmt.Sprintf("rule %q cannot be ruled out", rule)
 			}
 		}

@@ -9,16 +9,15 @@ import (
 // namedFiles reports whether a command names a file that a rule about paths
 // covers (P-75). more says that the line holds other commands, which may make
 // directories.
-func (c *command) namedFiles(rule Rule, at *place, in *inner, more bool) (found hold) {
+func (c *command) namedFiles(rule *Rule, at *place, in *inner, more bool) (found hold) {
 	words := in.words
 	files, ok := in.namedFiles()
-	if !ok {
+	if !ok && rule.Tool == "Read" {
 		// Commands that only read and are not on the list, git among them.
-		use, ok := shell.ReadOnly(words)
-		if !ok || !use.Content || rule.Tool != "Read" {
-			return no
-		}
-		files = shell.Files{Reads: slices.DeleteFunc(use.Paths, func(w shell.Word) bool { return use.Git && !w.Literal })}
+		files, ok = in.shownFiles()
+	}
+	if !ok {
+		return no
 	}
 	if more && shell.MakesLinks(words) && c.othersUseFiles() {
 		found = maybe // the others may go through the new link
@@ -69,7 +68,7 @@ func (c *command) othersUseFiles() bool {
 			if in.words[0].Text == "ln" {
 				continue
 			}
-			use, reads := shell.ReadOnly(in.words)
+			use, reads := in.readOnly()
 			if _, named := in.namedFiles(); named || reads && use.Content {
 				return true
 			}
@@ -136,7 +135,7 @@ func (c *command) usesFiles(tool string) hold {
 		}
 		for _, in := range c.parts[i].inner {
 			words := in.words
-			if use, ok := shell.ReadOnly(words); ok {
+			if use, ok := in.readOnly(); ok {
 				if tool == "Read" && use.Content && (len(use.Paths) > 0 || use.Git) {
 					return maybe
 				}

@@ -2,7 +2,6 @@ package permission
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/turnwright/turnwright/internal/shell"
@@ -20,15 +19,23 @@ func (c *command) nest(at *place, script shell.Nested) {
 		}
 	}
 	sub.text = shell.Collapse(strings.TrimSpace(script.Text))
-	sub.walk(place{dirs: slices.Clone(at.dirs), unknown: at.unknown, seen: at.seen, disk: at.disk})
+	sub.walk(place{dirs: at.dirs, unknown: at.unknown, seen: at.seen, disk: at.disk})
 	at.subs = append(at.subs, sub)
 }
 
 // any reports whether f holds for the command or a script inside it.
 func (c *command) any(f func(*command) bool) bool {
-	return f(c) || slices.ContainsFunc(c.parts, func(at place) bool {
-		return slices.ContainsFunc(at.subs, func(sub *command) bool { return sub.any(f) })
-	})
+	if f(c) {
+		return true
+	}
+	for i := range c.parts {
+		for _, sub := range c.parts[i].subs {
+			if sub.any(f) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // unread reports whether a part of the command could not be read (P-70).

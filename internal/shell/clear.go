@@ -31,15 +31,21 @@ var (
 	delimiter = regexp.MustCompile(`^(?:'([A-Za-z0-9_.!-]+)'|"([A-Za-z0-9_.!-]+)"|(\\?[A-Za-z0-9_.!]+))$`)
 )
 
-// unclear reports a text in which the parser may see other commands than bash.
-func unclear(src string, file *syntax.File) error {
+// found is what a look at the whole of a text tells.
+type found struct {
+	functions bool // it defines one
+	ands      bool // it has a list with "&&"
+}
+
+// survey looks at all of a text. The error is for one in which the parser may
+// see other commands than bash.
+func survey(src string, file *syntax.File) (found found, err error) {
 	if strings.Contains(src, "#") && continuedComment.MatchString(src) {
-		return errComment
+		return found, errComment
 	}
 	if strings.HasSuffix(src, `\`) {
-		return errEnd
+		return found, errEnd
 	}
-	var err error
 	var docs []hereDoc
 	var stack []syntax.Node
 	syntax.Walk(file, func(n syntax.Node) bool {
@@ -48,10 +54,15 @@ func unclear(src string, file *syntax.File) error {
 			return true
 		}
 		stack = append(stack, n)
-		if a, ok := n.(*syntax.Assign); ok && a.Name != nil && !variable.MatchString(a.Name.Value) {
-			err = errAssign
-		}
-		switch n.(type) {
+		switch n := n.(type) {
+		case *syntax.FuncDecl:
+			found.functions = true
+		case *syntax.BinaryCmd:
+			found.ands = found.ands || n.Op == syntax.AndStmt
+		case *syntax.Assign:
+			if n.Name != nil && !variable.MatchString(n.Name.Value) {
+				err = errAssign
+			}
 		case *syntax.ParamExp, *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.ExtGlob:
 			if text := slice(src, n); strings.Contains(text, "<(") || strings.Contains(text, ">(") || text == "" {
 				err = errProcess
@@ -87,7 +98,7 @@ func unclear(src string, file *syntax.File) error {
 	if err == nil && !sameDocs(src, docs) {
 		err = errHereDoc
 	}
-	return err
+	return found, err
 }
 
 // hereDoc is a here-document as the parser sees it.

@@ -215,11 +215,16 @@ func (r *reader) feeds(redirs []*syntax.Redirect) (out []Nested) {
 }
 
 // printed returns what may come out of a statement that is read by the next one
-// of a pipeline: its here-documents and what it echoes.
+// of a pipeline: its here-documents and what it echoes. It is remembered, because
+// what stands before one "|" stands before the next one, too.
 func (r *reader) printed(s *syntax.Stmt) (out []Nested) {
 	syntax.Walk(s, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Stmt:
+			if known, ok := r.echoed[n]; ok {
+				out = append(out, known...)
+				return false
+			}
 			out = append(out, r.feeds(n.Redirs)...)
 		case *syntax.CallExpr:
 			if len(n.Args) > 1 && slices.Contains([]string{"echo", "printf"}, n.Args[0].Lit()) {
@@ -233,26 +238,16 @@ func (r *reader) printed(s *syntax.Stmt) (out []Nested) {
 		}
 		return true
 	})
+	if r.echoed == nil {
+		r.echoed = map[*syntax.Stmt][]Nested{}
+	}
+	r.echoed[s] = out
 	return out
-}
-
-// defines reports whether a text defines a function.
-func defines(file *syntax.File) (found bool) {
-	syntax.Walk(file, func(n syntax.Node) bool {
-		if _, ok := n.(*syntax.FuncDecl); ok {
-			found = true
-		}
-		return !found
-	})
-	return found
 }
 
 // called returns what functions may be fed: where a text defines one, whatever
 // is called may be it.
 func (r *reader) called(file *syntax.File) (out []Nested) {
-	if !defines(file) {
-		return nil
-	}
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if s, ok := n.(*syntax.Stmt); ok {
 			out = append(out, r.feeds(s.Redirs)...)

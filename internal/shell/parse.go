@@ -26,8 +26,10 @@ func Parse(command string) (s Script, err error) {
 	}
 	// Shells and the parser disagree about carriage returns and other control
 	// characters in words.
-	if i := strings.IndexFunc(command, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }); i >= 0 {
-		return Script{}, fmt.Errorf("the command holds the control character %q", command[i])
+	for i := range len(command) {
+		if c := command[i]; c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
+			return Script{}, fmt.Errorf("the command holds the control character %q", c)
+		}
 	}
 	parser := parsers.Get().(*syntax.Parser)
 	file, err := parser.Parse(strings.NewReader(command), "")
@@ -35,11 +37,17 @@ func Parse(command string) (s Script, err error) {
 	if err != nil {
 		return Script{}, fmt.Errorf("the command cannot be parsed: %w", err)
 	}
-	if err := unclear(command, file); err != nil {
+	found, err := survey(command, file)
+	if err != nil {
 		return Script{}, err
 	}
-	r := &reader{src: command, index: map[*syntax.CallExpr]int{}}
-	r.fed = r.called(file)
+	r := &reader{src: command, even: even(command)}
+	if found.functions {
+		r.fed = r.called(file)
+	}
+	if found.ands {
+		r.index = map[*syntax.CallExpr]int{}
+	}
 	r.stmts(file.Stmts)
 	if r.tooMany {
 		return Script{}, ErrTooMany
@@ -62,22 +70,28 @@ type reader struct {
 	src   string
 	out   Script
 	loops int
-	after []int
-	index map[*syntax.CallExpr]int // of the parts
+	after []int                    // not changed in place: the parts keep it
+	index map[*syntax.CallExpr]int // of the parts; nil where nobody asks
 	fed   []Nested                 // what the standard input may be here, as far as it is in the text
 	// opened is the same for the rest of the text: by exec.
 	opened  []Nested
 	tooMany bool // ErrTooMany
-	whole   collapsed
+	even    bool // src is collapsed as it is, wherever one begins to read it
+	rest    []collapsed
+	echoed  map[*syntax.Stmt][]Nested // of printed
 }
 
-// collapsed is a collapsed text and where each byte of the source is in it, so
-// that the statements that begin where it does need not be collapsed again.
+// collapsed is the rest of a text from a place on, collapsed, so that the
+// statements in it need not be collapsed one by one.
 type collapsed struct {
-	from, to int
-	text     string
-	at       []int
+	from int
+	text string
+	at   []mark // for each byte of the rest
 }
+
+// maxRests bounds what is kept: where quotes stand in quotes, a text that is read
+// from another place on is another one.
+const maxRests = 4
 
 // statement is the text of a statement as rules see it.
 func (r *reader) statement(s *syntax.Stmt) string {
@@ -86,11 +100,25 @@ func (r *reader) statement(s *syntax.Stmt) string {
 		return r.source(s) // says that it is unsure
 	}
 	to = from + len(strings.TrimRight(r.src[from:to], ";&\n \t"))
-	if w := &r.whole; w.text == "" || w.from != from || to > w.to {
-		w.from, w.to = from, to
-		w.text, w.at = collapse(r.src[from:to])
+	switch {
+	case from == to || isBlank(r.src[from]):
+		return Collapse(r.src[from:to])
+	case r.even:
+		return trimBlanks(r.src[from:to])
 	}
-	return trimBlanks(r.whole.text[:r.whole.at[to-from]])
+	for _, c := range r.rest {
+		// Where no quote is open, reading goes on as it begins.
+		if c.from <= from && c.at[from-c.from].open {
+			return trimBlanks(c.text[c.at[from-c.from].n:c.at[to-c.from].n])
+		}
+	}
+	c := collapsed{from: from}
+	c.text, c.at = collapse(r.src[from:])
+	if len(r.rest) == maxRests {
+		r.rest = r.rest[1:]
+	}
+	r.rest = append(r.rest, c)
+	return trimBlanks(c.text[:c.at[to-from].n])
 }
 
 func (r *reader) ask(format string, args ...any) {
@@ -125,7 +153,7 @@ func (r *reader) stmt(s *syntax.Stmt) {
 		return
 	}
 	r.out.Statements = append(r.out.Statements, r.statement(s))
-	part := Part{Loop: r.loops > 0, After: slices.Clone(r.after)}
+	part := Part{Loop: r.loops > 0, After: r.after}
 	before := len(r.fed)
 	r.fed = append(r.fed, r.feeds(s.Redirs)...)
 	defer func() { r.fed = r.fed[:before] }()
@@ -175,6 +203,7 @@ func (r *reader) stmt(s *syntax.Stmt) {
 
 // call adds a simple command.
 func (r *reader) call(c *syntax.CallExpr, part Part) {
+	part.Words = slices.Grow(part.Words, len(c.Args))
 	for _, a := range c.Assigns {
 		r.nested(a)
 		part.Assigns = append(part.Assigns, r.assign(a))
@@ -192,7 +221,9 @@ func (r *reader) call(c *syntax.CallExpr, part Part) {
 		part.args = slices.Concat(r.opened, r.fed)
 	}
 	r.tooMany = r.tooMany || len(part.Words) > maxRunnerWords && runsOthers(base(part.Words[0].Text))
-	r.index[c] = len(r.out.Parts)
+	if r.index != nil {
+		r.index[c] = len(r.out.Parts)
+	}
 	r.out.Parts = append(r.out.Parts, part)
 	for words := part.Words; len(words) > 0; {
 		if !words[0].Literal && !(words[0].Tilde && words[0].Glob && words[0].Prefix == words[0].Flat && strings.HasPrefix(words[0].Flat, "~/")) {
@@ -263,15 +294,15 @@ func (r *reader) command(c syntax.Command) {
 		r.stmts(c.Stmts)
 	case *syntax.BinaryCmd:
 		r.stmt(c.X)
-		before, fed := len(r.after), len(r.fed)
+		after, fed := r.after, len(r.fed)
 		if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
 			r.fed = append(r.fed, r.printed(c.X)...)
 		}
 		if c.Op == syntax.AndStmt {
-			r.after = append(r.after, r.succeeded(c.X, nil)...)
+			r.after = slices.Concat(after, r.succeeded(c.X, nil))
 		}
 		r.stmt(c.Y)
-		r.after, r.fed = r.after[:before], r.fed[:fed]
+		r.after, r.fed = after, r.fed[:fed]
 	case *syntax.IfClause:
 		for ; c != nil; c = c.Else {
 			r.stmts(c.Cond)
@@ -372,6 +403,9 @@ func (r *reader) nested(n syntax.Node) {
 	if n == nil {
 		return
 	}
+	if w, ok := n.(*syntax.Word); ok && !slices.ContainsFunc(w.Parts, expanding) {
+		return
+	}
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
@@ -396,6 +430,17 @@ func (r *reader) nested(n syntax.Node) {
 		}
 		return true
 	})
+}
+
+// expanding reports whether a part of a word is more than text and quotes.
+func expanding(p syntax.WordPart) bool {
+	switch p := p.(type) {
+	case *syntax.Lit, *syntax.SglQuoted:
+		return false
+	case *syntax.DblQuoted:
+		return slices.ContainsFunc(p.Parts, expanding)
+	}
+	return true
 }
 
 // param looks for expansions that evaluate more than a variable's value.

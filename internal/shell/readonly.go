@@ -275,13 +275,17 @@ func (s spec) letters(word string, text *bool) (seen string, next, known bool) {
 
 func (s spec) longOption(opt string) (next, known bool) {
 	name, _, attached := strings.Cut(opt, "=")
-	for _, l := range strings.Fields(s.long) {
-		switch l {
-		case name:
+	for long := s.long; long != "" && name != ""; {
+		var l string
+		l, long, _ = strings.Cut(long, " ")
+		kind, ok := strings.CutPrefix(l, name)
+		switch {
+		case !ok:
+		case kind == "":
 			return false, !attached
-		case name + "?":
+		case kind == "?":
 			return false, true
-		case name + "=":
+		case kind == "=":
 			return !attached, true
 		}
 	}

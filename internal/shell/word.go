@@ -15,6 +15,10 @@ var tildeInside = regexp.MustCompile(`[=:]~`)
 // word reads one word. Substitutions in it are collected by nested.
 func (r *reader) word(w *syntax.Word) Word {
 	out := Word{Source: r.source(w), Literal: true}
+	if text, ok := unquoted(w); ok {
+		out.Text, out.spliced = text, text
+		return out
+	}
 	var b strings.Builder
 	var spliced strings.Builder
 	seen := 0 // of b, for spliced
@@ -65,8 +69,11 @@ func (r *reader) word(w *syntax.Word) Word {
 			splice(p)
 		}
 	}
-	splice(nil)
-	out.Text, out.spliced = b.String(), spliced.String()
+	out.Text, out.spliced = b.String(), b.String()
+	if seen > 0 || spliced.Len() > 0 {
+		splice(nil)
+		out.spliced = spliced.String()
+	}
 	if strings.ContainsRune(out.Text, 0) {
 		expands = true
 	}
@@ -78,6 +85,19 @@ func (r *reader) word(w *syntax.Word) Word {
 		out.Glob = !expands
 	}
 	return out
+}
+
+// unquoted is the text of a word, as most are, that stands there as it is:
+// without quotes, and nothing in it is special wherever it stands.
+func unquoted(w *syntax.Word) (text string, ok bool) {
+	if len(w.Parts) != 1 {
+		return "", false
+	}
+	lit, ok := w.Parts[0].(*syntax.Lit)
+	if !ok || lit.Value == "" || lit.Value[0] == '=' || strings.ContainsAny(lit.Value, "\\*?[{~\x00") {
+		return "", false
+	}
+	return lit.Value, true
 }
 
 // literal adds a text that stands outside quotes, without its backslashes, and
