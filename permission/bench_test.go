@@ -2,6 +2,7 @@ package permission_test
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -83,6 +84,9 @@ func distinct() string {
 // 20 µs for a typical command and 5 ms for the longest.
 func BenchmarkDecide(b *testing.B) {
 	w := newWorld(b)
+	if err := os.WriteFile(filepath.Join(w.project, ".git", "HEAD"), []byte("ref: refs/heads/main\n"), 0o644); err != nil {
+		b.Fatal(err)
+	}
 	p := w.policy(b, typicalRules)
 	for _, group := range []struct {
 		name     string

@@ -101,8 +101,8 @@ func (l *links) straight(path string) bool {
 		return k.way == straight
 	}
 	k.way = crooked
-	if parent := path[:max(1, strings.LastIndexByte(path, '/'))]; l.straight(parent) {
-		if !ok && l.read[parent].gone {
+	if dir := path[:max(1, strings.LastIndexByte(path, '/'))]; l.straight(dir) {
+		if !ok && l.read[dir].gone {
 			k.gone = true // as all that is in it
 		} else if !ok {
 			k = readLink(path)
@@ -124,7 +124,7 @@ func (l *links) resolve(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", fmt.Errorf("path %q: not absolute", path)
 	}
-	path = filepath.Clean(path)
+	path = clean(path)
 	if known, ok := l.found[path]; ok {
 		return known.path, known.err
 	}
@@ -235,8 +235,8 @@ func (l *links) access(kind Kind, dir, path string) (Access, error) {
 		path = dir + string(filepath.Separator) + path
 	}
 	if !strings.Contains(path, "..") && strings.IndexByte(path, 0) < 0 && !ofProcess(path) {
-		if clean := filepath.Clean(path); l.straight(clean) { // as most are
-			return Access{Kind: kind, Target: clean, Written: clean}, nil
+		if name := clean(path); l.straight(name) { // as most are
+			return Access{Kind: kind, Target: name, Written: name}, nil
 		}
 	}
 	if l.perProcess(path) {

@@ -225,7 +225,7 @@ func (c *command) walk(at place) {
 	c.parts = make([]place, len(c.script.Parts))
 	for i := range c.script.Parts {
 		part, now := &c.script.Parts[i], &c.parts[i]
-		text := shell.Text(part.Words)
+		text := part.Text()
 		*now = place{dirs: at.dirs, key: at.dirsKey(), unknown: at.unknown, inner: innerOf(part, text), feeds: shell.Feeds(part.Words), text: text, seen: at.seen, disk: at.disk}
 		if last >= 0 && !loops && slices.Contains(part.After, last) {
 			now.dirs, now.key, now.unknown = to.dirs, "", to.unknown

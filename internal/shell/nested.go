@@ -28,7 +28,7 @@ func (n Nested) Parse() (Script, error) {
 	for i := range s.Parts {
 		for j := range s.Parts[i].Words {
 			if w := &s.Parts[i].Words[j]; w.Literal && strings.ContainsAny(w.Text, "$`") {
-				w.Literal, w.Source = false, w.Text
+				w.Literal, w.Source, s.Parts[i].text = false, w.Text, ""
 			}
 		}
 	}
@@ -96,8 +96,8 @@ func Scripts(p Part) []Nested {
 	if name == "eval" {
 		return append(out, joined(words[1:], true))
 	}
-	isShell := slices.Contains(shells, name)
-	if !isShell && !slices.Contains(runners, name) {
+	isShell := shells.has(name)
+	if !isShell && !runners.has(name) {
 		return out
 	}
 	flagged := false // an option of a shell that takes a script stands before
@@ -107,7 +107,7 @@ func Scripts(p Part) []Nested {
 		}
 		text, rest := w.script(), words[i+2:]
 		switch {
-		case slices.Contains(shells, base(text)):
+		case shells.has(lastName(text)):
 			isShell = true
 		case isShell && flagged && !strings.HasPrefix(text, "-"):
 			out = append(out, Nested{Text: text, Literal: w.Literal, Sure: true})
@@ -166,10 +166,10 @@ func joined(words []Word, sure bool) Nested {
 }
 
 // namesShell finds the name of a shell in an argument.
-var namesShell = regexp.MustCompile(`(?:^|[\s/;&|(=]|^-[A-Za-z]*S)(?:` + strings.Join(shells, "|") + `)(?:$|[\s;&|)])`)
+var namesShell = regexp.MustCompile(`(?:^|[\s/;&|(=]|^-[A-Za-z]*S)(?:` + strings.ReplaceAll(shellList, " ", "|") + `)(?:$|[\s;&|)])`)
 
 // asShell are programs that start a shell when no command is given.
-var asShell = []string{"su", "runuser", "script", "unshare", "nsenter", "chroot", "sudo", "doas", "newgrp"}
+var asShell = namesOf("su runuser script unshare nsenter chroot sudo doas newgrp")
 
 // readsInput reports whether a command may run what it reads from its standard
 // input.
@@ -179,12 +179,12 @@ func readsInput(words []Word) bool {
 	}
 	name := base(words[0].Text)
 	switch {
-	case !words[0].Literal, slices.Contains(evaluators, name), slices.Contains(shells, name):
+	case !words[0].Literal, evaluators.has(name), shells.has(name):
 		return true
-	case slices.Contains(asShell, name) && !slices.ContainsFunc(words[1:], func(w Word) bool { return !strings.HasPrefix(w.Text, "-") }):
+	case asShell.has(name) && !slices.ContainsFunc(words[1:], func(w Word) bool { return !strings.HasPrefix(w.Text, "-") }):
 		return true
 	}
-	return slices.Contains(runners, name) && slices.ContainsFunc(words[1:], func(w Word) bool { return !w.Literal || namesShell.MatchString(w.Text) || w.Text == "su" })
+	return runners.has(name) && slices.ContainsFunc(words[1:], func(w Word) bool { return !w.Literal || namesShell.MatchString(w.Text) || w.Text == "su" })
 }
 
 // feeds returns the here-documents and here-strings among redirections.

@@ -62,7 +62,7 @@ var ErrTooMany = fmt.Errorf("a program that runs others has more than %d words",
 const maxRunnerWords = 200
 
 func runsOthers(name string) bool {
-	return slices.Contains(runners, name) || slices.Contains(shells, name)
+	return runners.has(name) || shells.has(name)
 }
 
 // reader collects the parts of a script.
@@ -79,6 +79,7 @@ type reader struct {
 	even    bool // src is collapsed as it is, wherever one begins to read it
 	rest    []collapsed
 	echoed  map[*syntax.Stmt][]Nested // of printed
+	passed  map[*syntax.Stmt][]int    // of succeeded
 }
 
 // collapsed is the rest of a text from a place on, collapsed, so that the
@@ -224,6 +225,7 @@ func (r *reader) call(c *syntax.CallExpr, part Part) {
 	if r.index != nil {
 		r.index[c] = len(r.out.Parts)
 	}
+	part.text = r.spaced(c.Args, part.Words)
 	r.out.Parts = append(r.out.Parts, part)
 	for words := part.Words; len(words) > 0; {
 		if !words[0].Literal && !(words[0].Tilde && words[0].Glob && words[0].Prefix == words[0].Flat && strings.HasPrefix(words[0].Flat, "~/")) {
@@ -231,7 +233,7 @@ func (r *reader) call(c *syntax.CallExpr, part Part) {
 		}
 		name := base(words[0].Text)
 		switch {
-		case slices.Contains(evaluators, name):
+		case evaluators.has(name):
 			r.ask("%q, which runs what it is given", name)
 		case readsInput(words) && slices.ContainsFunc(r.fed, func(n Nested) bool { return n.fed }):
 			r.ask("a here-document that %q runs", name)
@@ -244,11 +246,31 @@ func (r *reader) call(c *syntax.CallExpr, part Part) {
 	}
 }
 
+// spaced is the text of words that stand in the source as Text makes it of them;
+// otherwise "".
+func (r *reader) spaced(args []*syntax.Word, words []Word) string {
+	if len(args) == 0 || words[0].Text != words[0].Source || !words[0].Literal || !plain(words[0].Text) {
+		return ""
+	}
+	for i, w := range args[1:] {
+		if from, to := int(args[i].End().Offset()), int(w.Pos().Offset()); to-from != 1 || to > len(r.src) || r.src[from] != ' ' {
+			return ""
+		}
+	}
+	from, to := int(args[0].Pos().Offset()), int(args[len(args)-1].End().Offset())
+	if from > to || to > len(r.src) {
+		return ""
+	}
+	return r.src[from:to]
+}
+
 // evaluators run or replace commands in the shell itself (P-72).
-var evaluators = []string{"eval", "source", ".", "exec", "trap", "alias"}
+var evaluators = namesOf("eval source . exec trap alias")
 
 // shells run what they read.
-var shells = []string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh"}
+const shellList = "sh bash dash zsh ksh mksh ash fish csh tcsh"
+
+var shells = namesOf(shellList)
 
 func (r *reader) assign(a *syntax.Assign) Assign {
 	out := Assign{Source: r.source(a)}
@@ -299,7 +321,7 @@ func (r *reader) command(c syntax.Command) {
 			r.fed = append(r.fed, r.printed(c.X)...)
 		}
 		if c.Op == syntax.AndStmt {
-			r.after = slices.Concat(after, r.succeeded(c.X, nil))
+			r.after = slices.Concat(after, r.succeeded(c.X))
 		}
 		r.stmt(c.Y)
 		r.after, r.fed = after, r.fed[:fed]
@@ -355,20 +377,30 @@ func (r *reader) command(c syntax.Command) {
 const maxAfter = 32
 
 // succeeded are the simple commands that have succeeded when the statement,
-// which was read already, has; of many the last ones.
-func (r *reader) succeeded(s *syntax.Stmt, found []int) []int {
-	if s.Negated || s.Background || s.Coprocess || s.Disown || len(found) >= maxAfter {
-		return found
+// which was read already, has; of many the last ones. It is remembered, because
+// what stands before one "&&" stands before the next one, too.
+func (r *reader) succeeded(s *syntax.Stmt) (found []int) {
+	if s.Negated || s.Background || s.Coprocess || s.Disown {
+		return nil
 	}
 	switch c := s.Cmd.(type) {
 	case *syntax.CallExpr:
 		if i, ok := r.index[c]; ok {
-			found = append(found, i)
+			return []int{i}
 		}
 	case *syntax.BinaryCmd:
-		if c.Op == syntax.AndStmt {
-			found = r.succeeded(c.X, r.succeeded(c.Y, found))
+		if c.Op != syntax.AndStmt {
+			return nil
 		}
+		if known, ok := r.passed[s]; ok {
+			return known
+		}
+		found = slices.Concat(r.succeeded(c.Y), r.succeeded(c.X))
+		found = slices.Clip(found[:min(len(found), maxAfter)])
+		if r.passed == nil {
+			r.passed = map[*syntax.Stmt][]int{}
+		}
+		r.passed[s] = found
 	}
 	return found
 }

@@ -29,6 +29,7 @@ type Part struct {
 	// After are the parts, by index, that have succeeded in the same shell or a
 	// parent of it when this one runs: those before "&&".
 	After []int
+	text  string   // Text of the words; "": not made
 	fed   []Nested // what it may read and run
 	args  []Nested // what it may read and hand to a command as arguments
 }
@@ -71,6 +72,14 @@ func (p Part) Name() string {
 		return ""
 	}
 	return p.Words[0].Text
+}
+
+// Text is Text of the words of a part.
+func (p *Part) Text() string {
+	if p.text != "" {
+		return p.text
+	}
+	return Text(p.Words)
 }
 
 // Text is the part as rules see it: the command word without quotes and the
