@@ -114,6 +114,9 @@ func (at *place) behind(all []Access, w shell.Word, literal, follow bool) (more 
 	if len(at.seen.behind) >= maxBehind {
 		return nil, false
 	}
+	if at.seen.behind == nil {
+		at.seen.behind = map[behindKey]behind{}
+	}
 	at.seen.behind[key] = behind{}
 	add := func(targets []string) {
 		for _, t := range targets {

@@ -198,7 +198,7 @@ func (p *Policy) command(name string, r Request) *command {
 	}
 	c.script, c.err = shell.Parse(c.text)
 	c.text = shell.Collapse(strings.TrimSpace(c.text))
-	at := place{dirs: p.start, seen: &seen{map[pathKey][]Access{}, map[behindKey]behind{}}, disk: &links{}}
+	at := place{dirs: p.start, seen: &seen{}, disk: &links{}}
 	if r.Dir != "" {
 		at.dirs = nil
 		at.add(r.Dir)
@@ -394,6 +394,9 @@ func (at *place) accesses(kind Kind, path string) (all []Access, ok bool) {
 			}
 			all = append(all, a)
 		}
+		if at.seen.paths == nil {
+			at.seen.paths = map[pathKey][]Access{}
+		}
 		at.seen.paths[key] = all
 	}
 	return slices.Clip(all), len(all) > 0
@@ -461,7 +464,7 @@ func (c *command) partTexts(i int, f func(text string, quoted bool) bool) bool {
 // or any part of it.
 func (c *command) forbids(rule *commandPattern) hold {
 	if c.told == nil {
-		c.told = &told{unread: c.unread()}
+		c.told = &told{unread: c.unread(), texts: make([]text, 0, 1+len(c.script.Statements)+len(c.script.Parts))}
 		c.texts(func(text string, quoted bool) bool {
 			c.told.add(text, quoted)
 			return false

@@ -238,10 +238,12 @@ func (r *reader) printed(s *syntax.Stmt) (out []Nested) {
 		}
 		return true
 	})
-	if r.echoed == nil {
-		r.echoed = map[*syntax.Stmt][]Nested{}
+	if _, long := s.Cmd.(*syntax.BinaryCmd); long {
+		if r.echoed == nil {
+			r.echoed = map[*syntax.Stmt][]Nested{}
+		}
+		r.echoed[s] = out
 	}
-	r.echoed[s] = out
 	return out
 }
 

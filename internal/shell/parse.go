@@ -37,11 +37,13 @@ func Parse(command string) (s Script, err error) {
 	if err != nil {
 		return Script{}, fmt.Errorf("the command cannot be parsed: %w", err)
 	}
-	found, err := survey(command, file)
+	found, err := surveyed(command, file)
 	if err != nil {
 		return Script{}, err
 	}
 	r := &reader{src: command, even: even(command)}
+	r.out.Statements = make([]string, 0, found.statements)
+	r.out.Parts = make([]Part, 0, found.calls)
 	if found.functions {
 		r.fed = r.called(file)
 	}
@@ -100,7 +102,9 @@ func (r *reader) statement(s *syntax.Stmt) string {
 	if from > to || to > len(r.src) {
 		return r.source(s) // says that it is unsure
 	}
-	to = from + len(strings.TrimRight(r.src[from:to], ";&\n \t"))
+	for to > from && strings.IndexByte(";&\n \t", r.src[to-1]) >= 0 {
+		to--
+	}
 	switch {
 	case from == to || isBlank(r.src[from]):
 		return Collapse(r.src[from:to])
@@ -321,7 +325,9 @@ func (r *reader) command(c syntax.Command) {
 			r.fed = append(r.fed, r.printed(c.X)...)
 		}
 		if c.Op == syntax.AndStmt {
-			r.after = slices.Concat(after, r.succeeded(c.X))
+			if r.after = r.succeeded(c.X); len(after) > 0 {
+				r.after = slices.Concat(after, r.after)
+			}
 		}
 		r.stmt(c.Y)
 		r.after, r.fed = after, r.fed[:fed]
@@ -435,16 +441,14 @@ func (r *reader) nested(n syntax.Node) {
 	if n == nil {
 		return
 	}
-	if w, ok := n.(*syntax.Word); ok && !slices.ContainsFunc(w.Parts, expanding) {
+	if w, ok := n.(*syntax.Word); ok {
+		r.nestedParts(w.Parts)
 		return
 	}
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
-			if n.TempFile || n.ReplyVar {
-				r.unsure("a substitution that bash and zsh read differently")
-			}
-			r.stmts(n.Stmts)
+			r.substitution(n)
 			return false
 		case *syntax.ProcSubst:
 			r.stmts(n.Stmts)
@@ -462,6 +466,29 @@ func (r *reader) nested(n syntax.Node) {
 		}
 		return true
 	})
+}
+
+// nestedParts is nested for the parts of a word, most of which are plain text or
+// substitutions.
+func (r *reader) nestedParts(parts []syntax.WordPart) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case *syntax.Lit, *syntax.SglQuoted:
+		case *syntax.DblQuoted:
+			r.nestedParts(p.Parts)
+		case *syntax.CmdSubst:
+			r.substitution(p)
+		default:
+			r.nested(p)
+		}
+	}
+}
+
+func (r *reader) substitution(s *syntax.CmdSubst) {
+	if s.TempFile || s.ReplyVar {
+		r.unsure("a substitution that bash and zsh read differently")
+	}
+	r.stmts(s.Stmts)
 }
 
 // expanding reports whether a part of a word is more than text and quotes.
