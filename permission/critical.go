@@ -102,7 +102,8 @@ func (c *command) critical() (target string, found bool) {
 		}
 		for i := range c.script.Parts {
 			at := &c.parts[i]
-			for _, in := range at.inner {
+			for j := range at.inner {
+				in := &at.inner[j]
 				for _, w := range shell.Removed(in.words) {
 					if shell.Elsewhere(c.script.Parts[i].Words) || c.p.criticalTarget(at, w) {
 						target = w.Source

@@ -235,17 +235,20 @@ func (p *Policy) findForeign(disk *links, dir string) bool {
 		git := filepath.Join(dir, ".git")
 		if exists(dir, ".git") {
 			to := git
-			switch info, err := os.Lstat(git); {
-			case err != nil:
-				return true
-			case info.Mode().IsRegular():
-				text, err := os.ReadFile(git)
-				if err != nil || len(text) > 4096 {
+			if !exists(git, "HEAD") { // it may be a file, which names the place
+				info, err := os.Lstat(git)
+				if err != nil {
 					return true
 				}
-				to = strings.TrimSpace(strings.TrimPrefix(string(text), "gitdir:"))
-				if !filepath.IsAbs(to) {
-					to = filepath.Join(dir, to)
+				if info.Mode().IsRegular() {
+					text, err := os.ReadFile(git)
+					if err != nil || len(text) > 4096 {
+						return true
+					}
+					to = strings.TrimSpace(strings.TrimPrefix(string(text), "gitdir:"))
+					if !filepath.IsAbs(to) {
+						to = filepath.Join(dir, to)
+					}
 				}
 			}
 			real, err := disk.resolve(to)
@@ -256,11 +259,11 @@ func (p *Policy) findForeign(disk *links, dir string) bool {
 				return false // git looks no further
 			}
 		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
+		up := parent(dir)
+		if up == dir {
 			return false
 		}
-		dir = parent
+		dir = up
 	}
 }
 

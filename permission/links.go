@@ -56,7 +56,7 @@ func (l *links) at(name string) link {
 
 func (l *links) keep(name string, k link) link {
 	if l.read == nil {
-		l.read = make(map[string]link, 16)
+		l.read = map[string]link{}
 	}
 	l.read[name] = k
 	return k

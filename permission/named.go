@@ -64,7 +64,8 @@ func (c *command) othersUseFiles() bool {
 		if len(part.Redirects) > 0 {
 			return true
 		}
-		for _, in := range c.parts[i].inner {
+		for j := range c.parts[i].inner {
+			in := &c.parts[i].inner[j]
 			if in.words[0].Text == "ln" {
 				continue
 			}
@@ -133,7 +134,8 @@ func (c *command) usesFiles(tool string) hold {
 				return maybe
 			}
 		}
-		for _, in := range c.parts[i].inner {
+		for j := range c.parts[i].inner {
+			in := &c.parts[i].inner[j]
 			words := in.words
 			if use, ok := in.readOnly(); ok {
 				if tool == "Read" && use.Content && (len(use.Paths) > 0 || use.Git) {

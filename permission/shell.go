@@ -41,7 +41,7 @@ type text struct {
 type place struct {
 	dirs    []string // every directory that it may run in
 	unknown bool     // or another one
-	inner   []*inner
+	inner   []inner
 	subs    []*command // scripts that it may hand to a shell
 	feeds   bool       // it hands on names that are not in the text
 	text    string     // of the part
@@ -133,7 +133,8 @@ var (
 // readOnly is shell.ReadOnly for the words of a part, or those that are left of
 // them.
 func (at *place) readOnly(words []shell.Word) (*shell.Use, bool) {
-	for _, in := range at.inner {
+	for j := range at.inner {
+		in := &at.inner[j]
 		if sameWords(in.words, words) {
 			return in.readOnly()
 		}
@@ -146,12 +147,11 @@ func (at *place) readOnly(words []shell.Word) (*shell.Use, bool) {
 func sameWords(a, b []shell.Word) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
 
 // innerOf finds the commands that a part may run. text is that of the part.
-func innerOf(part *shell.Part, text string) []*inner {
+func innerOf(part *shell.Part, text string) []inner {
 	found := shell.Inner(part.Words)
-	all := make([]*inner, len(found))
-	block := make([]inner, len(found))
+	all := make([]inner, len(found))
 	for i, words := range found {
-		in := &block[i]
+		in := &all[i]
 		in.words = words
 		if in.text = text; !sameWords(words, part.Words) {
 			in.text = shell.Text(words)
@@ -159,7 +159,6 @@ func innerOf(part *shell.Part, text string) []*inner {
 		if in.loose = in.text; shell.Quoted(words) {
 			in.loose = shell.Unquoted(words)
 		}
-		all[i] = in
 	}
 	return all
 }
@@ -454,10 +453,16 @@ func (c *command) ownTexts(f func(text string, quoted bool) bool) bool {
 
 // partTexts is texts for one part, without the scripts inside it.
 func (c *command) partTexts(i int, f func(text string, quoted bool) bool) bool {
-	if at := &c.parts[i]; at.text != "" && f(at.text, true) {
+	at := &c.parts[i]
+	if at.text != "" && f(at.text, true) {
 		return true
 	}
-	return slices.ContainsFunc(c.parts[i].inner, func(in *inner) bool { return f(in.text, true) || f(in.loose, false) })
+	for j := range at.inner {
+		if in := &at.inner[j]; f(in.text, true) || f(in.loose, false) {
+			return true
+		}
+	}
+	return false
 }
 
 // forbids reports whether a deny or ask rule about commands covers the command
@@ -523,7 +528,8 @@ func (c *command) partReaches(i int, rule *Rule) (found hold) {
 			found = max(found, c.names(rule.path, at, red.Target, false))
 		}
 	}
-	for _, in := range at.inner {
+	for j := range at.inner {
+		in := &at.inner[j]
 		if at.feeds { // it gets names that are not in the text
 			more, _ := shell.NamedFiles(append(slices.Clone(in.words), shell.Word{Text: "x", Source: "x", Literal: true}))
 			if rule.Tool != "Edit" || len(more.Writes) > 0 {
