@@ -2,7 +2,6 @@ package permission
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -345,13 +344,28 @@ func (p *Policy) expand(w shell.Word) (path string, ok bool) {
 	return "", false
 }
 
-// upwards finds what may become ".." when globs and braces expand: ".*" names
-// it in some shells, and braces can put it together.
-var upwards = regexp.MustCompile(`\.\.|(?:^|/)\.[*?\[{]|\{[.,]|,[.,}]`)
+// upwards reports whether a text may become ".." when globs and braces expand:
+// ".*" names it in some shells, and braces can put it together.
+func upwards(s string) bool {
+	for i := range len(s) - 1 {
+		next := s[i+1]
+		switch s[i] {
+		case '.':
+			if next == '.' || (i == 0 || s[i-1] == '/') && strings.IndexByte("*?[{", next) >= 0 {
+				return true
+			}
+		case '{', ',':
+			if next == '.' || next == ',' || next == '}' && s[i] == ',' {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // globDir returns the directory below which a word with globs stays.
 func (p *Policy) globDir(w shell.Word) (dir string, ok bool) {
-	if !w.Glob || w.Literal || upwards.MatchString(w.Flat) || w.Brace && w.Prefix == "" {
+	if !w.Glob || w.Literal || upwards(w.Flat) || w.Brace && w.Prefix == "" {
 		return "", false
 	}
 	dir = w.Prefix
