@@ -53,7 +53,8 @@ var longCommands = []benchCommand{
 	{"files", fill("", "cat a.txt src/b.go; ", "ls")},
 	{"distinct", distinct()},
 	{"substitutions", fill("", "echo $(cat a.txt) ", "")},
-	{"subshells", nested("ls", "(", ")")},
+	{"subshells", nested("ls", "( ", " )")},
+	{"parentheses", nested("ls", "(", ")")}, // the parser tries each pair as arithmetic first
 	{"nested", nested("ls", "echo $(", ")")},
 	{"word", fill("echo ", "a", "")},
 	{"quoted", fill("echo '", "some text, $X (and) more; ", "'")},
