@@ -210,7 +210,7 @@ func (p *Policy) covers(rule *Rule, name string, r Request, cmd *command) hold {
 	case rule.Bare():
 		holds = matchName(rule.Tool, name)
 		if !holds && cmd != nil && (rule.Tool == "Read" || rule.Tool == "Edit") {
-			return cmd.usesFiles(rule.Tool)
+			return cmd.mayUseFiles(rule.Tool)
 		}
 	case rule.param != nil:
 		holds = rule.Tool == name && rule.param.match(r.Input)

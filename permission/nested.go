@@ -7,9 +7,10 @@ import (
 	"github.com/turnwright/turnwright/internal/shell"
 )
 
-// nest reads a script that a part of the command may hand to a shell.
-func (c *command) nest(at *place, script shell.Nested) {
-	sub := &command{p: c.p, depth: c.depth + 1, left: c.left, exact: script.Literal}
+// nest reads a script that part i of the command may hand to a shell.
+func (c *command) nest(i int, script shell.Nested) {
+	at := &c.parts[i]
+	sub := &command{p: c.p, outer: c, part: i, depth: c.depth + 1, left: c.left, exact: script.Literal}
 	if *c.left--; *c.left < 0 || sub.depth > maxDepth {
 		sub.err = errNested
 	} else {

@@ -18,8 +18,10 @@ type command struct {
 	moves  bool    // it may change its directory
 	end    place   // where it may be when it is done
 	depth  int     // 0: the command itself; else a script inside another
-	exact  bool    // nothing expands in the text before a shell reads it
-	left   *int    // how many scripts may still be read
+	outer  *command
+	part   int  // of outer, that may run this one
+	exact  bool // nothing expands in the text before a shell reads it
+	left   *int // how many scripts may still be read
 	edits  map[*place]*edit
 	told   *told // what rules about commands ask, once it was asked
 }
@@ -53,6 +55,7 @@ type place struct {
 type seen struct {
 	paths  map[pathKey][]Access
 	behind map[behindKey]behind
+	linked map[string]bool // trees: whether there are links in them
 }
 
 type pathKey struct {
@@ -230,7 +233,7 @@ func (c *command) walk(at place) {
 		}
 		now.unknown = now.unknown || shell.Moves(part.Words)
 		for _, script := range shell.Scripts(*part) {
-			c.nest(now, script)
+			c.nest(i, script)
 		}
 		words, _ := shell.Stripped(part.Words)
 		if len(words) > 0 && slices.Contains([]string{"eval", "source", ".", "trap"}, words[0].Text) {
@@ -550,7 +553,7 @@ func (c *command) partReaches(i int, rule *Rule) (found hold) {
 				found = max(found, maybe)
 			}
 		}
-		found = max(found, c.namedFiles(rule, at, in, len(c.script.Parts) > 1))
+		found = max(found, c.namedFiles(rule, i, in))
 	}
 	return found
 }

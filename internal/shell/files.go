@@ -211,9 +211,55 @@ func findFiles(args []Word) (f Files, ok bool) {
 
 // MakesLinks reports whether a command makes symbolic links.
 func MakesLinks(words []Word) bool {
-	return len(words) > 0 && words[0].Text == "ln" && slices.ContainsFunc(words[1:], func(w Word) bool {
-		return !w.Literal || strings.HasPrefix(w.Text, "--s") || strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "s")
+	return len(words) > 0 && (words[0].Text == "ln" || words[0].Text == "cp") && mayHave(words[1:], "s", "--s")
+}
+
+// mayHave reports whether an option with one of the letters, or one that begins
+// like one of the long ones, may be among the words.
+func mayHave(args []Word, letters string, long ...string) bool {
+	return slices.ContainsFunc(args, func(w Word) bool {
+		if !w.Literal {
+			return true
+		}
+		if strings.HasPrefix(w.Text, "--") {
+			return slices.ContainsFunc(long, func(l string) bool { return strings.HasPrefix(w.Text, l) })
+		}
+		return strings.HasPrefix(w.Text, "-") && strings.ContainsAny(w.Text, letters)
 	})
+}
+
+// Carried returns what a command moves, or copies with links as links.
+func Carried(words []Word) (sources []Word) {
+	if len(words) == 0 {
+		return nil
+	}
+	args := words[1:]
+	switch name := words[0].Text; {
+	case name == "mv":
+	case name == "cp" && mayHave(args, "adPRr", "--a", "--no-d", "--r"):
+	case name == "rsync" && mayHave(args, "al", "--a", "--l"):
+	default:
+		return nil
+	}
+	ended := false
+	for _, w := range args {
+		switch {
+		case !ended && w.Text == "--":
+			ended = true
+		case !ended && strings.HasPrefix(w.Source, "-"):
+		default:
+			sources = append(sources, w)
+		}
+	}
+	if len(sources) > 1 && !mayHave(args, "t", "--t") {
+		sources = sources[:len(sources)-1] // the last one is where they go
+	}
+	return sources
+}
+
+// Repeats reports whether a command runs another one again and again.
+func Repeats(words []Word) bool {
+	return slices.ContainsFunc(words, func(w Word) bool { return lastName(w.Text) == "watch" || lastName(w.Text) == "repeat" })
 }
 
 // into adds what a copy makes in a directory: the last operand, or, when an
@@ -234,9 +280,12 @@ func (f *Files) into(ops []Word, any bool) {
 		}
 		return
 	}
-	for _, dir := range dirs {
-		for _, from := range ops {
-			if from == dir {
+	for i, dir := range dirs {
+		if len(dirs) < len(ops) {
+			i = len(ops) - 1 // its place among the operands; "." has none
+		}
+		for j, from := range ops {
+			if i == j && len(ops) > 1 {
 				continue
 			}
 			file := Word{Source: from.Source}
