@@ -8,6 +8,8 @@ import (
 
 	"github.com/turnwright/turnwright/internal/conform"
 	"github.com/turnwright/turnwright/internal/shell"
+	"mvdan.cc/sh/v3/syntax"
+	"pgregory.net/rapid"
 )
 
 // TestStatements: rules see every statement as it would stand alone, also the
@@ -27,6 +29,37 @@ func TestStatements(t *testing.T) {
 			t.Errorf("%q: %q, %v; want %q", command, got, err, wanted)
 		}
 	}
+}
+
+// TestStatementsStandAlone: the text of a statement is what it would be alone,
+// whatever quotes stand around it.
+func TestStatementsStandAlone(t *testing.T) {
+	conform.Covers(t, "P-58", "P-59")
+	pieces := []string{"a", "b", "'", "'x  y'", `"`, `"x  y"`, " ", "  ", "\t", "\\ ", "\\\\", `\"`, `\'`, "$(", ")", `"$(`, `)"`, "`", ";", " && ", "  |  ", "\n", "# c\n", "<<E\n", "\nE\n", "$'\\''", "{ ", "; }", "(", "=", "é"}
+	rapid.Check(t, func(rt *rapid.T) {
+		src := "a " + strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 30).Draw(rt, "pieces"), "")
+		s, err := shell.Parse(src)
+		if err != nil || len(s.Unsure) > 0 {
+			return
+		}
+		file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(src), "")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		var want []string
+		syntax.Walk(file, func(n syntax.Node) bool {
+			if n, ok := n.(*syntax.Stmt); ok {
+				want = append(want, shell.Collapse(strings.TrimRight(src[n.Pos().Offset():n.End().Offset()], ";&\n \t")))
+			}
+			return true
+		})
+		got := slices.Clone(s.Statements)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			rt.Fatalf("%q: %q, want %q", src, got, want)
+		}
+	})
 }
 
 // TestTooManyWords: to look for a command among very many words takes time and
