@@ -35,12 +35,33 @@ func TestStatements(t *testing.T) {
 // whatever quotes stand around it.
 func TestStatementsStandAlone(t *testing.T) {
 	conform.Covers(t, "P-58", "P-59")
-	pieces := []string{"a", "b", "'", "'x  y'", `"`, `"x  y"`, " ", "  ", "\t", "\\ ", "\\\\", `\"`, `\'`, "$(", ")", `"$(`, `)"`, "`", ";", " && ", "  |  ", "\n", "# c\n", "<<E\n", "\nE\n", "$'\\''", "{ ", "; }", "(", "=", "é"}
+	pick := func(rt *rapid.T, list ...string) string { return rapid.SampledFrom(list).Draw(rt, "piece") }
+	var list func(rt *rapid.T, depth int) string
+	word := func(rt *rapid.T, depth int) string {
+		w := pick(rt, "a", "'x  y'", `"x  y"`, `\"`, `\'`, "b\\ ", "$(", `"`, `"q  `)
+		switch {
+		case depth == 0 && (w == "$(" || w[0] == '"'):
+			return "c"
+		case w == "$(":
+			return "$(" + list(rt, depth-1) + ")"
+		case w == `"` || w == `"q  `:
+			return w + "$(" + list(rt, depth-1) + ")" + pick(rt, "", "  ", "\\\"", "'") + `"`
+		}
+		return w
+	}
+	list = func(rt *rapid.T, depth int) string {
+		var b strings.Builder
+		b.WriteString("a")
+		for range rapid.IntRange(0, 5).Draw(rt, "words") {
+			b.WriteString(pick(rt, " ", "  ", "\t", "; d ", "  &&  e  ", " | f\t") + word(rt, depth))
+		}
+		return b.String()
+	}
 	rapid.Check(t, func(rt *rapid.T) {
-		src := "a " + strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 30).Draw(rt, "pieces"), "")
+		src := list(rt, 4)
 		s, err := shell.Parse(src)
-		if err != nil || len(s.Unsure) > 0 {
-			return
+		if err != nil {
+			rt.Fatal(err)
 		}
 		file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(src), "")
 		if err != nil {
