@@ -17,20 +17,23 @@ type commandPattern struct {
 
 // textPattern is a text with or without "*", made ready.
 type textPattern struct {
+	begin string   // of every text that it matches
 	parts []string // between the stars; one: the text has none
 	stem  []string // of a text that ends with " *", the parts of what stands before it: nothing or a blank may follow
 }
 
 func newTextPattern(text string) (p textPattern) {
 	p.parts = strings.Split(text, "*")
+	p.begin = p.parts[0]
 	if stem, ok := strings.CutSuffix(text, " *"); ok {
 		p.stem = strings.Split(stem, "*")
+		p.begin = p.stem[0]
 	}
 	return p
 }
 
 func (p *textPattern) match(text string) bool {
-	return globParts(p.parts, text) || p.stem != nil && globParts(p.stem, text)
+	return strings.HasPrefix(text, p.begin) && (globParts(p.parts, text) || p.stem != nil && globParts(p.stem, text))
 }
 
 func compileCommand(spec string) (*commandPattern, error) {

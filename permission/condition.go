@@ -42,7 +42,7 @@ func (p *Policy) Condition(text string) (*Condition, error) {
 func (c *Condition) Holds(r Request) bool {
 	name := c.policy.Canonical(r.Tool)
 	cmd := c.policy.command(name, r)
-	rule := c.policy.Deny[0]
+	rule := &c.policy.Deny[0]
 	if c.policy.covers(rule, name, r, cmd) != no {
 		return true
 	}

@@ -62,8 +62,8 @@ func (p *Policy) criticalTarget(at *place, w shell.Word) bool {
 // criticalDir reports whether a path is the root or a child of it, the home
 // directory, or a working directory's ancestor or the session's own.
 func (p *Policy) criticalDir(path string) bool {
-	parent := filepath.Dir(path)
-	if parent == path || filepath.Dir(parent) == parent || slices.Contains(p.home, path) {
+	dir := parent(path)
+	if dir == path || parent(dir) == dir || slices.Contains(p.home, path) {
 		return true
 	}
 	return slices.ContainsFunc(p.start, func(dir string) bool { return within(path, dir) })
@@ -102,7 +102,8 @@ func (c *command) critical() (target string, found bool) {
 		}
 		for i := range c.script.Parts {
 			at := &c.parts[i]
-			for _, in := range at.inner {
+			for j := range at.inner {
+				in := &at.inner[j]
 				for _, w := range shell.Removed(in.words) {
 					if shell.Elsewhere(c.script.Parts[i].Words) || c.p.criticalTarget(at, w) {
 						target = w.Source

@@ -158,9 +158,10 @@ func (p *Policy) byRules(name string, r Request, cmd *command) (d Decision, deci
 		rules []Rule
 		deny  bool
 	}{{p.Deny, true}, {p.Ask, false}} {
-		for i, rule := range list.rules {
-			switch p.covers(rule, name, r, cmd) {
+		for i := range list.rules {
+			switch p.covers(&list.rules[i], name, r, cmd) {
 			case yes:
+				rule := list.rules[i]
 				if list.deny {
 					d = denied(r.Tool, StepDeny, ReasonRule, rule.describe("deny"), true).by(rule)
 					if text := unreadable(rule, name); text != "" {
@@ -203,13 +204,13 @@ func unreadable(rule Rule, name string) string {
 }
 
 // covers reports whether a deny or ask rule covers a call.
-func (p *Policy) covers(rule Rule, name string, r Request, cmd *command) hold {
+func (p *Policy) covers(rule *Rule, name string, r Request, cmd *command) hold {
 	holds := false
 	switch {
 	case rule.Bare():
 		holds = matchName(rule.Tool, name)
 		if !holds && cmd != nil && (rule.Tool == "Read" || rule.Tool == "Edit") {
-			return cmd.usesFiles(rule.Tool)
+			return cmd.mayUseFiles(rule.Tool)
 		}
 	case rule.param != nil:
 		holds = rule.Tool == name && rule.param.match(r.Input)
@@ -282,7 +283,8 @@ func (p *Policy) decideCall(name string, r Request) Decision {
 		return Decision{Behavior: Allow, Step: StepBuiltin, ReasonType: ReasonOther, Reason: "the tool needs no approval"}
 	}
 	held := false // a rule covers the call, but not on a protected path
-	for _, rule := range p.Allow {
+	for i := range p.Allow {
+		rule := &p.Allow[i]
 		if !p.permits(rule, name, r) {
 			continue
 		}
@@ -290,7 +292,7 @@ func (p *Policy) decideCall(name string, r Request) Decision {
 			held = true
 			continue
 		}
-		return Decision{Behavior: Allow, Step: StepAllow, ReasonType: ReasonRule, Reason: rule.describe("allow")}.by(rule)
+		return Decision{Behavior: Allow, Step: StepAllow, ReasonType: ReasonRule, Reason: rule.describe("allow")}.by(*rule)
 	}
 	if held {
 		return p.ask(r.Tool, StepAllow, ReasonOther, "writes to a protected path, which no allow rule of options or settings approves")
@@ -309,7 +311,7 @@ func (p *Policy) decideCall(name string, r Request) Decision {
 }
 
 // permits reports whether an allow rule covers a call that runs no command.
-func (p *Policy) permits(rule Rule, name string, r Request) bool {
+func (p *Policy) permits(rule *Rule, name string, r Request) bool {
 	if rule.Bare() {
 		return matchName(rule.Tool, name)
 	}

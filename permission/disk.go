@@ -98,23 +98,26 @@ func (at *place) behind(all []Access, w shell.Word, literal, follow bool) (more 
 	if literal && !follow {
 		return nil, true
 	}
-	key := "\x00" + w.Source
-	for _, a := range all {
-		key += "\x00" + a.Target
+	key := behindKey{source: w.Source, follow: follow}
+	if len(all) == 1 {
+		key.targets = all[0].Target
+	} else {
+		targets := make([]string, len(all))
+		for i, a := range all {
+			targets[i] = a.Target
+		}
+		key.targets = strings.Join(targets, "\x00")
 	}
-	if follow {
-		key += "\x00"
+	if known, done := at.seen.behind[key]; done {
+		return known.all, known.ok
 	}
-	failed := []Access{{}}
-	if known, done := at.seen[key]; done {
-		return known, len(known) == 0 || known[0] != failed[0]
-	}
-	const count = "\x00"
-	if len(at.seen[count]) >= maxBehind {
+	if len(at.seen.behind) >= maxBehind {
 		return nil, false
 	}
-	at.seen[count] = append(at.seen[count], Access{})
-	at.seen[key] = failed
+	if at.seen.behind == nil {
+		at.seen.behind = map[behindKey]behind{}
+	}
+	at.seen.behind[key] = behind{}
 	add := func(targets []string) {
 		for _, t := range targets {
 			more = append(more, Access{Read, t, t})
@@ -141,7 +144,7 @@ func (at *place) behind(all []Access, w shell.Word, literal, follow bool) (more 
 			add(targets)
 		}
 	}
-	at.seen[key] = more
+	at.seen.behind[key] = behind{slices.Clip(more), true}
 	return more, true
 }
 
@@ -173,16 +176,28 @@ func regular(path string) bool {
 // hides reports whether a rule may forbid to read something in one of the
 // directories.
 func (p *Policy) hides(dirs []string) bool {
-	return slices.ContainsFunc(slices.Concat(p.Deny, p.Ask), func(r Rule) bool {
+	return p.anyForbidding(func(r *Rule) bool {
 		return r.Tool == "Read" && r.path != nil && slices.ContainsFunc(dirs, r.path.mayReach)
 	})
 }
 
 // guards reports whether a rule forbids to read a file.
 func (p *Policy) guards(a Access) bool {
-	return slices.ContainsFunc(slices.Concat(p.Deny, p.Ask), func(r Rule) bool {
-		return r.Tool == "Read" && r.path != nil && r.path.covers(a)
-	})
+	return p.anyForbidding(func(r *Rule) bool { return r.Tool == "Read" && r.path != nil && r.path.covers(a) })
+}
+
+// anyForbidding reports whether f holds for a deny or ask rule.
+func (p *Policy) anyForbidding(f func(*Rule) bool) bool {
+	return anyRule(p.Deny, f) || anyRule(p.Ask, f)
+}
+
+func anyRule(rules []Rule, f func(*Rule) bool) bool {
+	for i := range rules {
+		if f(&rules[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // globbed reports whether a part of a word may expand to a name. Quotes are
@@ -199,6 +214,18 @@ func globbed(part, name string) bool {
 // files that are not protected: those of a bare repository in the directory or
 // above it, or of one that ".git" only points to (P-9).
 func (p *Policy) foreignRepository(disk *links, dir string) bool {
+	foreign, known := disk.foreign[dir]
+	if !known {
+		if disk.foreign == nil {
+			disk.foreign = map[string]bool{}
+		}
+		foreign = p.findForeign(disk, dir)
+		disk.foreign[dir] = foreign
+	}
+	return foreign
+}
+
+func (p *Policy) findForeign(disk *links, dir string) bool {
 	exists := func(dir, name string) bool { return !disk.at(strings.TrimSuffix(dir, "/") + "/" + name).gone }
 	for {
 		// A file "commondir" names another place for the objects and settings.
@@ -208,17 +235,20 @@ func (p *Policy) foreignRepository(disk *links, dir string) bool {
 		git := filepath.Join(dir, ".git")
 		if exists(dir, ".git") {
 			to := git
-			switch info, err := os.Lstat(git); {
-			case err != nil:
-				return true
-			case info.Mode().IsRegular():
-				text, err := os.ReadFile(git)
-				if err != nil || len(text) > 4096 {
+			if !exists(git, "HEAD") { // it may be a file, which names the place
+				info, err := os.Lstat(git)
+				if err != nil {
 					return true
 				}
-				to = strings.TrimSpace(strings.TrimPrefix(string(text), "gitdir:"))
-				if !filepath.IsAbs(to) {
-					to = filepath.Join(dir, to)
+				if info.Mode().IsRegular() {
+					text, err := os.ReadFile(git)
+					if err != nil || len(text) > 4096 {
+						return true
+					}
+					to = strings.TrimSpace(strings.TrimPrefix(string(text), "gitdir:"))
+					if !filepath.IsAbs(to) {
+						to = filepath.Join(dir, to)
+					}
 				}
 			}
 			real, err := disk.resolve(to)
@@ -229,11 +259,11 @@ func (p *Policy) foreignRepository(disk *links, dir string) bool {
 				return false // git looks no further
 			}
 		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
+		up := parent(dir)
+		if up == dir {
 			return false
 		}
-		dir = parent
+		dir = up
 	}
 }
 

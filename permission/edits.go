@@ -204,7 +204,7 @@ func (c *command) writable(at *place, path string) ([]Access, bool) {
 // deniesEdits reports whether a rule forbids every edit or every write (P-75):
 // then no command is approved for being one.
 func (p *Policy) deniesEdits() bool {
-	return slices.ContainsFunc(slices.Concat(p.Deny, p.Ask), func(r Rule) bool {
+	return p.anyForbidding(func(r *Rule) bool {
 		return r.Bare() && (matchName(r.Tool, "Edit") || matchName(r.Tool, "Write"))
 	})
 }

@@ -41,7 +41,8 @@ func (c *command) explain(tool string) (parts []Part) {
 		at := &c.parts[i]
 		p := Part{Command: shell.Text(c.script.Parts[i].Words)}
 		p.Behavior, p.Reason = c.explainPart(tool, i)
-		for _, in := range at.inner {
+		for j := range at.inner {
+			in := &at.inner[j]
 			if name := in.words[0].Text; !slices.Contains(p.Runs, name) {
 				p.Runs = append(p.Runs, name)
 			}
@@ -67,15 +68,16 @@ func (c *command) explainPart(tool string, i int) (Behavior, string) {
 		for _, rule := range list.rules {
 			switch {
 			case rule.Bare() && matchName(rule.Tool, tool), rule.command != nil && c.partTexts(i, rule.command.matchText),
-				rule.path != nil && c.partReaches(i, rule) == yes:
+				rule.path != nil && c.partReaches(i, &rule) == yes:
 				return list.behavior, rule.describe(string(list.behavior))
-			case rule.path != nil && c.partReaches(i, rule) == maybe:
+			case rule.path != nil && c.partReaches(i, &rule) == maybe:
 				return Ask, fmt.Sprintf("rule %q cannot be ruled out", rule)
 			}
 		}
 	}
 	at := &c.parts[i]
-	for _, in := range at.inner {
+	for j := range at.inner {
+		in := &at.inner[j]
 		for _, w := range shell.Removed(in.words) {
 			if shell.Elsewhere(c.script.Parts[i].Words) || c.p.criticalTarget(at, w) {
 				return Ask, fmt.Sprintf("removes %s, which nothing but an answer approves", w.Source)
@@ -134,7 +136,8 @@ func (c *command) filesOf(p *Part, i int) {
 		}
 		return
 	}
-	for _, in := range at.inner {
+	for j := range at.inner {
+		in := &at.inner[j]
 		files, _ := in.namedFiles()
 		for _, w := range files.Writes {
 			add(Write, w)

@@ -112,7 +112,8 @@ func TestCompoundNeedsEveryPart(t *testing.T) {
 		for _, part := range parts[1:] {
 			command += rapid.SampledFrom(joints).Draw(rt, "joint") + part
 		}
-		if shape := rapid.SampledFrom([]string{"%", "(%)", "{ %; }", "if %; then :; fi", "echo $(%)", "! { %; }"}).Draw(rt, "shape"); !strings.HasSuffix(command, "&") {
+		// Blanks, because the parser takes "((" for arithmetic and then asks.
+		if shape := rapid.SampledFrom([]string{"%", "( %)", "{ %; }", "if %; then :; fi", "echo $( %)", "! { %; }"}).Draw(rt, "shape"); !strings.HasSuffix(command, "&") {
 			command = strings.Replace(shape, "%", command, 1)
 		}
 		whole := p.Decide(bash(command))

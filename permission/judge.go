@@ -31,8 +31,8 @@ type verdict struct {
 func refuse(format string, args ...any) verdict { return verdict{why: fmt.Sprintf(format, args...)} }
 
 // approved is the verdict of an allow rule.
-func approved(r Rule) verdict {
-	return verdict{ok: true, typ: ReasonRule, rule: &r}
+func approved(r *Rule) verdict {
+	return verdict{ok: true, typ: ReasonRule, rule: r}
 }
 
 // reason is what approves a part, or what stands against it.
@@ -97,11 +97,11 @@ func (c *command) judge(tool string, only bool) verdict {
 			out.blocked = v.blocked
 		}
 		for _, m := range v.missing {
-			if !contains(out.missing, m) {
+			if len(out.missing) <= maxSuggestedRule && !contains(out.missing, m) { // more are too many
 				out.missing = append(out.missing, m)
 			}
 		}
-		if v.missing == nil { // no rule can approve it
+		if v.missing == nil && len(out.missing) <= maxSuggestedRule { // no rule can approve it
 			out.missing = append(out.missing, RuleValue{})
 		}
 	}
@@ -112,7 +112,7 @@ func (c *command) judge(tool string, only bool) verdict {
 }
 
 func (c *command) judgePart(tool string, i int, only bool) verdict {
-	part, at := c.script.Parts[i], &c.parts[i]
+	part, at := &c.script.Parts[i], &c.parts[i]
 	v := c.judgeWords(tool, part, at, only)
 	if !v.ok {
 		return v
@@ -120,7 +120,7 @@ func (c *command) judgePart(tool string, i int, only bool) verdict {
 	byRule := v.typ == ReasonRule
 	if len(part.Redirects) > 0 && !byRule && !only {
 		words, read := shell.Stripped(part.Words)
-		if rule, ok := c.byRule(tool, part, words, read); ok {
+		if rule, ok := c.byRule(tool, part, at, words, read); ok {
 			byRule, v = true, approved(rule)
 		}
 	}
@@ -180,7 +180,7 @@ func (c *command) judgeRedirect(at *place, red shell.Redirect, byRule, only bool
 }
 
 // judgeWords checks a simple command without its redirections.
-func (c *command) judgeWords(tool string, part shell.Part, at *place, only bool) verdict {
+func (c *command) judgeWords(tool string, part *shell.Part, at *place, only bool) verdict {
 	unsafe := slices.IndexFunc(part.Assigns, func(a shell.Assign) bool { return !shell.SafeVariable(a.Name) })
 	words, read := shell.Stripped(part.Words)
 	var v verdict
@@ -204,7 +204,7 @@ func (c *command) judgeWords(tool string, part shell.Part, at *place, only bool)
 	if only {
 		return v.or(at)
 	}
-	if rule, ok := c.byRule(tool, part, words, read && unsafe < 0); ok {
+	if rule, ok := c.byRule(tool, part, at, words, read && unsafe < 0); ok {
 		return approved(rule)
 	}
 	v = v.or(at)
@@ -243,7 +243,7 @@ func (c *command) harmless(words []shell.Word, at *place) verdict {
 	if words[0].Text == "cd" && words[0].Literal {
 		return c.judgeCd(words, at)
 	}
-	use, ok := shell.ReadOnly(words)
+	use, ok := at.readOnly(words)
 	if !ok {
 		return verdict{}
 	}
@@ -284,7 +284,7 @@ func (c *command) harmless(words []shell.Word, at *place) verdict {
 }
 
 // readable checks what a word of a read-only command names.
-func (c *command) readable(all []Access, w shell.Word, use shell.Use) verdict {
+func (c *command) readable(all []Access, w shell.Word, use *shell.Use) verdict {
 	for _, a := range all {
 		if use.Content && use.Recursive && !regular(a.Target) && c.p.hides([]string{a.Target, a.Written}) {
 			return refuse("%s may hold files that a rule forbids to read", w.Source)
@@ -323,52 +323,58 @@ func (c *command) judgeCd(words []shell.Word, at *place) verdict {
 }
 
 // bare finds an allow rule that covers every call of the tool.
-func (c *command) bare(tool string) (Rule, bool) {
-	for _, r := range c.p.Allow {
-		if r.Bare() && matchName(r.Tool, tool) {
+func (c *command) bare(tool string) (*Rule, bool) {
+	for i := range c.p.Allow {
+		if r := &c.p.Allow[i]; r.Bare() && matchName(r.Tool, tool) {
 			return r, true
 		}
 	}
-	return Rule{}, false
+	return nil, false
 }
 
 // byRule finds an allow rule for a part. plain says that wrappers were taken off
 // and that no assignment stands in the way; otherwise only a rule with the very
 // text of the command counts.
-func (c *command) byRule(tool string, part shell.Part, words []shell.Word, plain bool) (Rule, bool) {
+func (c *command) byRule(tool string, part *shell.Part, at *place, words []shell.Word, plain bool) (*Rule, bool) {
 	if r, ok := c.bare(tool); ok {
 		return r, true
 	}
-	exact := []string{c.text}
-	var assigns strings.Builder
-	for _, a := range part.Assigns {
-		assigns.WriteString(a.Source + " ")
-	}
-	wild := ""
+	// Texts that a rule may have; "" is none.
+	var written, stripped, wild string
 	if len(c.script.Unsure) == 0 {
-		exact = append(exact, assigns.String()+shell.Text(part.Words))
+		written = at.text
+		for _, a := range slices.Backward(part.Assigns) {
+			written = a.Source + " " + written
+		}
 		if plain {
-			exact = append(exact, shell.Text(words))
+			if stripped = at.text; !sameWords(words, part.Words) {
+				stripped = shell.Text(words)
+			}
 			if !shell.ExactOnly(words) && !(shell.Fed(part.Words) && words[0].Text == "find") {
-				wild = shell.Text(words)
+				wild = stripped
 			}
 		}
 	}
-	for _, r := range c.p.Allow {
+	for i := range c.p.Allow {
+		r := &c.p.Allow[i]
 		switch m := r.command; {
 		case m == nil:
-		case !m.wild && slices.Contains(exact, m.text), m.wild && wild != "" && m.match(wild):
+		case m.wild:
+			if wild != "" && m.match(wild) {
+				return r, true
+			}
+		case m.text == c.text, m.text == written, m.text == stripped:
 			return r, true
 		}
 	}
-	return Rule{}, false
+	return nil, false
 }
 
 // mayRead reports whether a command may read a path without asking: what Read
 // itself could.
 func (p *Policy) mayRead(a Access) bool {
 	a.Kind = Read
-	if slices.ContainsFunc(p.Deny, func(r Rule) bool { return r.Bare() && matchName(r.Tool, "Read") }) {
+	if anyRule(p.Deny, func(r *Rule) bool { return r.Bare() && matchName(r.Tool, "Read") }) {
 		return false
 	}
 	return p.inScope([]Access{a}, Read) || p.grants(a)
@@ -376,21 +382,21 @@ func (p *Policy) mayRead(a Access) bool {
 
 // grants reports whether an allow rule about files covers an access, under both
 // names of the path (P-85, P-87).
-func (p *Policy) grants(a Access) bool { return grant(p.Allow, a) }
+func (p *Policy) grants(a Access) bool {
+	return anyRule(p.Allow, func(r *Rule) bool { return r.grants(a) })
+}
 
 // grantsInSession is the same for the rules that came from an answer (P-109).
 func (p *Policy) grantsInSession(a Access) bool {
-	return slices.ContainsFunc(p.Allow, func(r Rule) bool { return r.Source == SourceSession && grant([]Rule{r}, a) })
+	return anyRule(p.Allow, func(r *Rule) bool { return r.Source == SourceSession && r.grants(a) })
 }
 
-func grant(rules []Rule, a Access) bool {
-	return slices.ContainsFunc(rules, func(r Rule) bool {
-		switch {
-		case r.Tool == "Read" && a.Kind != Read, r.Tool != "Read" && r.Tool != "Edit":
-			return false
-		case r.Bare():
-			return r.Tool == "Edit" == (a.Kind == Write)
-		}
-		return r.path != nil && r.path.match(a.Target) && r.path.match(a.Written)
-	})
+func (r *Rule) grants(a Access) bool {
+	switch {
+	case r.Tool == "Read" && a.Kind != Read, r.Tool != "Read" && r.Tool != "Edit":
+		return false
+	case r.Bare():
+		return r.Tool == "Edit" == (a.Kind == Write)
+	}
+	return r.path != nil && r.path.match(a.Target) && r.path.match(a.Written)
 }

@@ -13,8 +13,9 @@ import (
 // links remembers, for one decision, which names on disk are links and where
 // they lead: the paths in a command mostly begin with the same directories.
 type links struct {
-	read  map[string]link
-	found map[string]resolved
+	read    map[string]link
+	found   map[string]resolved
+	foreign map[string]bool // of foreignRepository, by directory
 }
 
 // link is what a name on disk is: a link to something, something else, or
@@ -23,7 +24,17 @@ type link struct {
 	to   string // "" for everything else
 	gone bool
 	err  error
+	way  way // of a clean absolute path
 }
+
+// way says whether a path goes through links, itself among them.
+type way int8
+
+const (
+	unlooked way = iota
+	straight     // no link, as far as it exists
+	crooked      // it may
+)
 
 // maxLinks bounds the symbolic links followed in one path, as the kernel does.
 const maxLinks = 40
@@ -40,7 +51,29 @@ func (l *links) at(name string) link {
 	if known, ok := l.read[name]; ok {
 		return known
 	}
-	var k link
+	return l.keep(name, readLink(name))
+}
+
+func (l *links) keep(name string, k link) link {
+	if l.read == nil {
+		l.read = map[string]link{}
+	}
+	l.read[name] = k
+	return k
+}
+
+func readLink(name string) (k link) {
+	if runtime.GOOS != "windows" { // the usual answers, without what os makes for them
+		var buf [128]byte
+		switch n, err := syscall.Readlink(name, buf[:]); {
+		case err == nil && n < len(buf):
+			return link{to: string(buf[:n])}
+		case err == syscall.EINVAL: // no link
+			return link{}
+		case err == syscall.ENOENT || err == syscall.ENOTDIR:
+			return link{gone: true}
+		}
+	}
 	to, err := os.Readlink(name)
 	switch {
 	case err == nil:
@@ -51,11 +84,36 @@ func (l *links) at(name string) link {
 	default:
 		k.err = err
 	}
-	if l.read == nil {
-		l.read = map[string]link{}
-	}
-	l.read[name] = k
 	return k
+}
+
+// straight reports whether a path, absolute and clean, goes through no link.
+// What it finds of a directory holds for all that is below it.
+func (l *links) straight(path string) bool {
+	if runtime.GOOS == "windows" {
+		return false
+	}
+	if path == "/" {
+		return true
+	}
+	k, ok := l.read[path]
+	if ok && k.way != unlooked {
+		return k.way == straight
+	}
+	k.way = crooked
+	if dir := path[:max(1, strings.LastIndexByte(path, '/'))]; l.straight(dir) {
+		if !ok && l.read[dir].gone {
+			k.gone = true // as all that is in it
+		} else if !ok {
+			k = readLink(path)
+		}
+		k.way = crooked
+		if k.to == "" && k.err == nil {
+			k.way = straight
+		}
+		l.keep(path, k)
+	}
+	return k.way == straight
 }
 
 // resolve is Resolve, with what is remembered.
@@ -66,9 +124,12 @@ func (l *links) resolve(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", fmt.Errorf("path %q: not absolute", path)
 	}
-	path = filepath.Clean(path)
+	path = clean(path)
 	if known, ok := l.found[path]; ok {
 		return known.path, known.err
+	}
+	if l.straight(path) {
+		return path, nil
 	}
 	follow := l.follow
 	if runtime.GOOS == "windows" { // it has more kinds of links and two names for files
@@ -172,6 +233,11 @@ func (l *links) access(kind Kind, dir, path string) (Access, error) {
 			return Access{}, fmt.Errorf("path %q: relative to an unknown directory", path)
 		}
 		path = dir + string(filepath.Separator) + path
+	}
+	if !strings.Contains(path, "..") && strings.IndexByte(path, 0) < 0 && !ofProcess(path) {
+		if name := clean(path); l.straight(name) { // as most are
+			return Access{Kind: kind, Target: name, Written: name}, nil
+		}
 	}
 	if l.perProcess(path) {
 		return Access{}, fmt.Errorf("path %q: is another file in each process", path)

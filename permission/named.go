@@ -1,27 +1,27 @@
 package permission
 
 import (
+	"io/fs"
+	"os"
 	"slices"
 
 	"github.com/turnwright/turnwright/internal/shell"
 )
 
 // namedFiles reports whether a command names a file that a rule about paths
-// covers (P-75). more says that the line holds other commands, which may make
-// directories.
-func (c *command) namedFiles(rule Rule, at *place, in *inner, more bool) (found hold) {
-	words := in.words
+// covers (P-75), as one that part i may run.
+func (c *command) namedFiles(rule *Rule, i int, in *inner) (found hold) {
+	at, words := &c.parts[i], in.words
 	files, ok := in.namedFiles()
-	if !ok {
+	if !ok && rule.Tool == "Read" {
 		// Commands that only read and are not on the list, git among them.
-		use, ok := shell.ReadOnly(words)
-		if !ok || !use.Content || rule.Tool != "Read" {
-			return no
-		}
-		files = shell.Files{Reads: slices.DeleteFunc(use.Paths, func(w shell.Word) bool { return use.Git && !w.Literal })}
+		files, ok = in.shownFiles()
 	}
-	if more && shell.MakesLinks(words) && c.othersUseFiles() {
-		found = maybe // the others may go through the new link
+	if !ok {
+		return no
+	}
+	if (shell.MakesLinks(words) || c.carriesLinks(at, words)) && c.usedLater(i) {
+		found = maybe // what is used then may lie behind the new link
 	}
 	look := func(w shell.Word, write, recursive bool) {
 		if found < yes && (rule.Tool == "Read" || write) {
@@ -43,7 +43,7 @@ func (c *command) namedFiles(rule Rule, at *place, in *inner, more bool) (found 
 		look(w, true, files.Recursive)
 	}
 	for _, in := range files.Into {
-		switch to := c.directory(at, in.Dir, more); {
+		switch to := c.directory(at, in.Dir, c.more()); {
 		case to == no:
 		case in.File.Literal:
 			if c.names(rule.path, at, in.File, files.Recursive) == yes {
@@ -59,23 +59,90 @@ func (c *command) namedFiles(rule Rule, at *place, in *inner, more bool) (found 
 	return found
 }
 
-// othersUseFiles reports whether the line uses files by anything but ln.
-func (c *command) othersUseFiles() bool {
-	for i, part := range c.script.Parts {
-		if len(part.Redirects) > 0 {
+// more reports whether the line holds other commands than one.
+func (c *command) more() bool {
+	return len(c.script.Parts) > 1 || c.outer != nil && c.outer.more()
+}
+
+// usedLater reports whether a link that part i makes may be gone through: by
+// another part of the line, or by itself when it runs again.
+func (c *command) usedLater(i int) bool {
+	part := &c.script.Parts[i]
+	if part.Loop || shell.Repeats(part.Words) {
+		return true
+	}
+	for j := range c.script.Parts {
+		if j != i && c.usesFiles(j) {
 			return true
 		}
-		for _, in := range c.parts[i].inner {
-			if in.words[0].Text == "ln" {
-				continue
-			}
-			use, reads := shell.ReadOnly(in.words)
-			if _, named := in.namedFiles(); named || reads && use.Content {
+	}
+	return c.outer != nil && c.outer.usedLater(c.part)
+}
+
+// usesFiles reports whether a part, or a script in it, uses any file.
+func (c *command) usesFiles(i int) bool {
+	if len(c.script.Parts[i].Redirects) > 0 {
+		return true
+	}
+	at := &c.parts[i]
+	for j := range at.inner {
+		in := &at.inner[j]
+		use, reads := in.readOnly()
+		if _, named := in.namedFiles(); named || reads && use.Content {
+			return true
+		}
+	}
+	return slices.ContainsFunc(at.subs, func(sub *command) bool {
+		if sub.err != nil {
+			return true
+		}
+		for j := range sub.script.Parts {
+			if sub.usesFiles(j) {
 				return true
 			}
 		}
+		return false
+	})
+}
+
+// carriesLinks reports whether a command may put links in another place: those
+// among what it moves or copies as it is.
+func (c *command) carriesLinks(at *place, words []shell.Word) bool {
+	return slices.ContainsFunc(shell.Carried(words), func(w shell.Word) bool {
+		path, literal := c.p.expand(w)
+		if !literal {
+			dir, ok := c.p.globDir(w)
+			if !ok {
+				return !w.Literal // an empty word names nothing
+			}
+			path = dir
+		}
+		all, known := at.accesses(Read, path)
+		return !known || slices.ContainsFunc(all, func(a Access) bool { return at.seen.holdsLinks(a.Written) })
+	})
+}
+
+// holdsLinks reports whether a path is a link or a tree with links, or too large
+// to tell.
+func (s *seen) holdsLinks(path string) bool {
+	holds, known := s.linked[path]
+	if known {
+		return holds
 	}
-	return false
+	info, err := os.Lstat(path)
+	if err != nil || !info.IsDir() {
+		return err != nil && !missing(err) || err == nil && info.Mode()&fs.ModeSymlink != 0
+	}
+	if len(s.linked) >= maxBehind {
+		return true
+	}
+	entries, ok := tree(path)
+	holds = !ok || slices.ContainsFunc(entries, func(e entry) bool { return e.link })
+	if s.linked == nil {
+		s.linked = map[string]bool{}
+	}
+	s.linked[path] = holds
+	return holds
 }
 
 // leads reports whether links below what a word names may lead to something
@@ -120,11 +187,11 @@ func (c *command) directory(at *place, w shell.Word, more bool) hold {
 // onlyChange are commands on the list of P-75 that show nothing of their files.
 var onlyChange = []string{"tee", "touch", "mkdir", "rm", "rmdir", "truncate", "chmod", "chown", "shred", "unlink"}
 
-// usesFiles reports whether the command may read or, for Edit, change any file
+// mayUseFiles reports whether the command may read or, for Edit, change any file
 // by a command on the list of P-75 or by a redirection. It is for rules that
 // cover a whole tool: which files does not matter, but they are no rules of the
 // shell either, so that somebody is asked.
-func (c *command) usesFiles(tool string) hold {
+func (c *command) mayUseFiles(tool string) hold {
 	if c.err != nil {
 		return maybe
 	}
@@ -134,9 +201,10 @@ func (c *command) usesFiles(tool string) hold {
 				return maybe
 			}
 		}
-		for _, in := range c.parts[i].inner {
+		for j := range c.parts[i].inner {
+			in := &c.parts[i].inner[j]
 			words := in.words
-			if use, ok := shell.ReadOnly(words); ok {
+			if use, ok := in.readOnly(); ok {
 				if tool == "Read" && use.Content && (len(use.Paths) > 0 || use.Git) {
 					return maybe
 				}

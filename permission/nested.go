@@ -2,15 +2,15 @@ package permission
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/turnwright/turnwright/internal/shell"
 )
 
-// nest reads a script that a part of the command may hand to a shell.
-func (c *command) nest(at *place, script shell.Nested) {
-	sub := &command{p: c.p, depth: c.depth + 1, left: c.left, exact: script.Literal}
+// nest reads a script that part i of the command may hand to a shell.
+func (c *command) nest(i int, script shell.Nested) {
+	at := &c.parts[i]
+	sub := &command{p: c.p, outer: c, part: i, depth: c.depth + 1, left: c.left, exact: script.Literal}
 	if *c.left--; *c.left < 0 || sub.depth > maxDepth {
 		sub.err = errNested
 	} else {
@@ -20,15 +20,23 @@ func (c *command) nest(at *place, script shell.Nested) {
 		}
 	}
 	sub.text = shell.Collapse(strings.TrimSpace(script.Text))
-	sub.walk(place{dirs: slices.Clone(at.dirs), unknown: at.unknown, seen: at.seen, disk: at.disk})
+	sub.walk(place{dirs: at.dirs, unknown: at.unknown, seen: at.seen, disk: at.disk})
 	at.subs = append(at.subs, sub)
 }
 
 // any reports whether f holds for the command or a script inside it.
 func (c *command) any(f func(*command) bool) bool {
-	return f(c) || slices.ContainsFunc(c.parts, func(at place) bool {
-		return slices.ContainsFunc(at.subs, func(sub *command) bool { return sub.any(f) })
-	})
+	if f(c) {
+		return true
+	}
+	for i := range c.parts {
+		for _, sub := range c.parts[i].subs {
+			if sub.any(f) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // unread reports whether a part of the command could not be read (P-70).

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -20,9 +21,10 @@ type anchors struct {
 type pathPattern struct {
 	anchors []string // forms of one directory, with forward slashes and one at the end
 	runs    []run
-	below   bool   // covers only what lies in what it names
-	all     bool   // covers the anchor itself
-	root    string // the literal directories that the pattern begins with, relative to the anchor
+	below   bool     // covers only what lies in what it names
+	all     bool     // covers the anchor itself
+	root    string   // the literal directories that the pattern begins with, relative to the anchor
+	roots   []string // root below each of the anchors
 }
 
 // caseless says whether the system's file names usually ignore case: a rule that
@@ -99,6 +101,13 @@ func compilePath(spec string, a anchors, wide bool) (*pathPattern, error) {
 		forms[i] = strings.TrimSuffix(slashed(dir), "/") + "/"
 	}
 	p.anchors = forms
+	for _, anchor := range forms {
+		root := anchor + p.root
+		if root != "/" {
+			root = strings.TrimSuffix(root, "/")
+		}
+		p.roots = append(p.roots, root)
+	}
 	return p, nil
 }
 
@@ -355,19 +364,17 @@ func (p *pathPattern) covers(a Access) bool {
 // mayReach reports whether something at or below dir may be covered.
 func (p *pathPattern) mayReach(dir string) bool {
 	dir = slashed(dir)
-	for _, anchor := range p.anchors {
-		root := anchor + p.root
-		if root != "/" {
-			root = strings.TrimSuffix(root, "/")
-		}
-		if _, ok := below(strings.TrimSuffix(root, "/")+"/", dir); ok {
-			return true
-		}
-		if _, ok := below(strings.TrimSuffix(dir, "/")+"/", root); ok {
-			return true
-		}
+	return slices.ContainsFunc(p.roots, func(root string) bool { return atOrBelow(root, dir) || atOrBelow(dir, root) })
+}
+
+// atOrBelow reports whether path is dir or lies below it; both are absolute,
+// clean and slashed.
+func atOrBelow(dir, path string) bool {
+	dir = strings.TrimSuffix(dir, "/")
+	if len(path) < len(dir) || len(path) > len(dir) && path[len(dir)] != '/' {
+		return false
 	}
-	return false
+	return path[:len(dir)] == dir || caseless && strings.EqualFold(path[:len(dir)], dir)
 }
 
 // below returns path relative to dir; both are absolute, clean and slashed, and

@@ -30,32 +30,32 @@ var (
 
 func writesProtected(accesses []Access) bool {
 	return slices.ContainsFunc(accesses, func(a Access) bool {
-		return a.Kind == Write && (Protected(a.Target) || Protected(a.Written))
+		return a.Kind == Write && (Protected(a.Target) || a.Written != a.Target && Protected(a.Written))
 	})
 }
 
 // Protected reports whether path is a protected path (P-105, P-106).
 func Protected(path string) bool {
-	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == filepath.Separator })
-	for i, part := range parts {
+	last := ""
+	for part := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '/' || r == filepath.Separator }) {
 		// Windows drops dots and blanks at the end of a name.
-		parts[i] = strings.ToLower(strings.TrimRight(part, ". "))
-	}
-	own := strings.ToLower(names.Dir)
-	for i, part := range parts {
-		next := ""
-		if i+1 < len(parts) {
-			next = parts[i+1]
-		}
-		switch {
-		case (part == ".claude" || part == own) && next == "worktrees":
-		case slices.Contains(protectedDirs, part), part == own, part == ".config" && next == "git":
+		part = strings.ToLower(strings.TrimRight(part, ". "))
+		if protectedDir(last, part) {
 			return true
 		}
+		last = part
 	}
-	if len(parts) == 0 {
+	return protectedDir(last, "") || last == ownName+".json" || slices.Contains(protectedFiles, last)
+}
+
+var ownName = strings.ToLower(names.Dir)
+
+// protectedDir reports whether a directory of that name is protected with what
+// is in it. next is the name in it that is meant; "": the directory itself.
+func protectedDir(name, next string) bool {
+	switch {
+	case (name == ".claude" || name == ownName) && next == "worktrees":
 		return false
 	}
-	last := parts[len(parts)-1]
-	return last == own+".json" || slices.Contains(protectedFiles, last)
+	return slices.Contains(protectedDirs, name) || name == ownName || name == ".config" && next == "git"
 }

@@ -282,7 +282,7 @@ func (m *maker) line(depth int) string {
 		return m.simple()
 	}
 	x := func() string { return m.line(depth - 1) }
-	switch m.IntN(34) {
+	switch m.IntN(36) {
 	case 0, 1, 2:
 		return x() + m.pick(" && ", " || ", "; ", " | ", " |& ", "\n", ";", "&&", " & ", " &\n") + x()
 	case 3:
@@ -345,6 +345,8 @@ func (m *maker) line(depth int) string {
 		return "export X=" + m.path() + "; " + m.pick("touch $X", "cat $X", x())
 	case 32:
 		return "mv " + m.pick("link", "lockedlink", "locked", "src") + " " + m.path() + m.pick(" && ", "; ") + x()
+	case 33:
+		return m.pick("cp -a", "cp -P", "cp -d", "cp -r", "mv", "cp -s", "ln", "ln -s") + " " + m.path() + " " + m.pick("z", "d/z", m.path()) + m.pick(" && ", "; ", "\n") + m.pick("touch z/x", "ln -s a.txt z", "cp a.txt z/y", x())
 	}
 	return m.soup()
 }

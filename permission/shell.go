@@ -2,7 +2,6 @@ package permission
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -19,22 +18,59 @@ type command struct {
 	moves  bool    // it may change its directory
 	end    place   // where it may be when it is done
 	depth  int     // 0: the command itself; else a script inside another
-	exact  bool    // nothing expands in the text before a shell reads it
-	left   *int    // how many scripts may still be read
+	outer  *command
+	part   int  // of outer, that may run this one
+	exact  bool // nothing expands in the text before a shell reads it
+	left   *int // how many scripts may still be read
 	edits  map[*place]*edit
+	told   *told // what rules about commands ask, once it was asked
+}
+
+// told is what rules about commands look at.
+type told struct {
+	texts  []text
+	unread bool // a part of the command could not be read (P-70)
+}
+
+// text is a text in a command; quoted says that it still has its quotes.
+type text struct {
+	text   string
+	quoted bool
 }
 
 // place is where a part runs and what may run in it.
 type place struct {
 	dirs    []string // every directory that it may run in
 	unknown bool     // or another one
-	inner   []*inner
-	subs    []*command          // scripts that it may hand to a shell
-	feeds   bool                // it hands on names that are not in the text
-	text    string              // of the part
-	key     string              // of dirs, for seen; "": not made yet
-	seen    map[string][]Access // of all places: what paths were found to be
-	disk    *links              // of all places
+	inner   []inner
+	subs    []*command // scripts that it may hand to a shell
+	feeds   bool       // it hands on names that are not in the text
+	text    string     // of the part
+	key     string     // of dirs, for seen; "": not made yet
+	seen    *seen      // of all places
+	disk    *links     // of all places
+}
+
+// seen is what was found out about paths, for one decision.
+type seen struct {
+	paths  map[pathKey][]Access
+	behind map[behindKey]behind
+	linked map[string]bool // trees: whether there are links in them
+}
+
+type pathKey struct {
+	kind       Kind
+	dirs, path string
+}
+
+type behindKey struct {
+	source, targets string
+	follow          bool
+}
+
+type behind struct {
+	all []Access
+	ok  bool
 }
 
 // inner is a command that a part may run, with what rules ask about it one after
@@ -44,21 +80,87 @@ type inner struct {
 	text, loose  string // with and without quotes
 	files        *shell.Files
 	named, known bool // files are those of NamedFiles; it was asked
+	use          *shell.Use
+	reads        bool         // use is that of ReadOnly
+	shown        *shell.Files // of a command that only reads: what it shows the content of
 }
 
 // namedFiles is shell.NamedFiles, once.
-func (in *inner) namedFiles() (shell.Files, bool) {
+func (in *inner) namedFiles() (*shell.Files, bool) {
 	if !in.known {
-		files, ok := shell.NamedFiles(in.words)
-		in.files, in.named, in.known = &files, ok, true
+		in.known = true
+		if files, ok := shell.NamedFiles(in.words); ok {
+			in.files, in.named = &files, true
+		} else {
+			in.files = &noFiles
+		}
 	}
-	return *in.files, in.named
+	return in.files, in.named
 }
 
-// innerOf finds the commands that a part may run.
-func innerOf(part shell.Part) (all []*inner) {
-	for _, words := range shell.Inner(part.Words) {
-		all = append(all, &inner{words: words, text: shell.Text(words), loose: shell.Unquoted(words)})
+// readOnly is shell.ReadOnly, once.
+func (in *inner) readOnly() (*shell.Use, bool) {
+	if in.use == nil {
+		if use, ok := shell.ReadOnly(in.words); ok {
+			in.use, in.reads = &use, true
+		} else {
+			in.use = &noUse
+		}
+	}
+	return in.use, in.reads
+}
+
+// shownFiles are the files whose content a command shows that only reads.
+func (in *inner) shownFiles() (*shell.Files, bool) {
+	use, ok := in.readOnly()
+	if !ok || !use.Content {
+		return &noFiles, false
+	}
+	if in.shown == nil {
+		paths := use.Paths
+		if use.Git {
+			paths = slices.DeleteFunc(slices.Clone(paths), func(w shell.Word) bool { return !w.Literal })
+		}
+		in.shown = &shell.Files{Reads: paths}
+	}
+	return in.shown, true
+}
+
+// What is known of other commands; not changed.
+var (
+	noFiles shell.Files
+	noUse   shell.Use
+)
+
+// readOnly is shell.ReadOnly for the words of a part, or those that are left of
+// them.
+func (at *place) readOnly(words []shell.Word) (*shell.Use, bool) {
+	for j := range at.inner {
+		in := &at.inner[j]
+		if sameWords(in.words, words) {
+			return in.readOnly()
+		}
+	}
+	use, ok := shell.ReadOnly(words)
+	return &use, ok
+}
+
+// sameWords reports whether two lists are one, not only alike.
+func sameWords(a, b []shell.Word) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
+
+// innerOf finds the commands that a part may run. text is that of the part.
+func innerOf(part *shell.Part, text string) []inner {
+	found := shell.Inner(part.Words)
+	all := make([]inner, len(found))
+	for i, words := range found {
+		in := &all[i]
+		in.words = words
+		if in.text = text; !sameWords(words, part.Words) {
+			in.text = shell.Text(words)
+		}
+		if in.loose = in.text; shell.Quoted(words) {
+			in.loose = shell.Unquoted(words)
+		}
 	}
 	return all
 }
@@ -97,7 +199,7 @@ func (p *Policy) command(name string, r Request) *command {
 	}
 	c.script, c.err = shell.Parse(c.text)
 	c.text = shell.Collapse(strings.TrimSpace(c.text))
-	at := place{dirs: p.start, seen: map[string][]Access{}, disk: &links{}}
+	at := place{dirs: p.start, seen: &seen{}, disk: &links{}}
 	if r.Dir != "" {
 		at.dirs = nil
 		at.add(r.Dir)
@@ -110,24 +212,29 @@ func (p *Policy) command(name string, r Request) *command {
 // place leaves both directories possible.
 func (c *command) walk(at place) {
 	loops := false
-	for _, part := range c.script.Parts {
-		words, _ := shell.Stripped(part.Words)
-		if part.Loop && isMove(words) {
+	for i := range c.script.Parts {
+		part := &c.script.Parts[i]
+		if !part.Loop {
+			continue
+		}
+		if words, _ := shell.Stripped(part.Words); isMove(words) {
 			loops, at.unknown = true, true // it may have run before any other part of its loop
 		}
 	}
 	last, moves := -1, 0 // the part that moved last, and how many did
 	var to place
-	for i, part := range c.script.Parts {
-		now := place{dirs: slices.Clone(at.dirs), unknown: at.unknown, inner: innerOf(part), feeds: shell.Feeds(part.Words), text: shell.Text(part.Words), seen: at.seen, disk: at.disk}
+	c.parts = make([]place, len(c.script.Parts))
+	for i := range c.script.Parts {
+		part, now := &c.script.Parts[i], &c.parts[i]
+		text := part.Text()
+		*now = place{dirs: at.dirs, key: at.dirsKey(), unknown: at.unknown, inner: innerOf(part, text), feeds: shell.Feeds(part.Words), text: text, seen: at.seen, disk: at.disk}
 		if last >= 0 && !loops && slices.Contains(part.After, last) {
-			now.dirs, now.unknown = slices.Clone(to.dirs), to.unknown
+			now.dirs, now.key, now.unknown = to.dirs, "", to.unknown
 		}
 		now.unknown = now.unknown || shell.Moves(part.Words)
-		for _, script := range shell.Scripts(part) {
-			c.nest(&now, script)
+		for _, script := range shell.Scripts(*part) {
+			c.nest(i, script)
 		}
-		c.parts = append(c.parts, now)
 		words, _ := shell.Stripped(part.Words)
 		if len(words) > 0 && slices.Contains([]string{"eval", "source", ".", "trap"}, words[0].Text) {
 			for _, sub := range now.subs { // it runs in this very shell
@@ -154,7 +261,16 @@ func (c *command) walk(at place) {
 	c.end = at
 }
 
-// merge adds the directories of another place.
+// dirsKey is the directories as a part of a key.
+func (at *place) dirsKey() string {
+	if at.key == "" && len(at.dirs) > 0 {
+		at.key = strings.Join(at.dirs, "\x00")
+	}
+	return at.key
+}
+
+// merge adds the directories of another place. Other places may hold the list
+// that was.
 func (at *place) merge(to place) {
 	at.unknown = at.unknown || to.unknown
 	at.dirs, at.key = slices.Clone(at.dirs), ""
@@ -169,7 +285,7 @@ func (at *place) merge(to place) {
 }
 
 // goTo returns where a command that changes the directory leads.
-func (c *command) goTo(words []shell.Word, from place) (to place) {
+func (c *command) goTo(words []shell.Word, from *place) (to place) {
 	path, ok := c.cdTarget(words)
 	if !ok || from.unknown && !filepath.IsAbs(path) {
 		return place{unknown: true}
@@ -231,13 +347,28 @@ func (p *Policy) expand(w shell.Word) (path string, ok bool) {
 	return "", false
 }
 
-// upwards finds what may become ".." when globs and braces expand: ".*" names
-// it in some shells, and braces can put it together.
-var upwards = regexp.MustCompile(`\.\.|(?:^|/)\.[*?\[{]|\{[.,]|,[.,}]`)
+// upwards reports whether a text may become ".." when globs and braces expand:
+// ".*" names it in some shells, and braces can put it together.
+func upwards(s string) bool {
+	for i := range len(s) - 1 {
+		next := s[i+1]
+		switch s[i] {
+		case '.':
+			if next == '.' || (i == 0 || s[i-1] == '/') && strings.IndexByte("*?[{", next) >= 0 {
+				return true
+			}
+		case '{', ',':
+			if next == '.' || next == ',' || next == '}' && s[i] == ',' {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // globDir returns the directory below which a word with globs stays.
 func (p *Policy) globDir(w shell.Word) (dir string, ok bool) {
-	if !w.Glob || w.Literal || upwards.MatchString(w.Flat) || w.Brace && w.Prefix == "" {
+	if !w.Glob || w.Literal || upwards(w.Flat) || w.Brace && w.Prefix == "" {
 		return "", false
 	}
 	dir = w.Prefix
@@ -260,19 +391,17 @@ func (p *Policy) globDir(w shell.Word) (dir string, ok bool) {
 // accesses returns the accesses to a path in every directory that it may be
 // relative to; ok is false when they are not all known.
 func (at *place) accesses(kind Kind, path string) (all []Access, ok bool) {
-	dirs, key := at.dirs, path
+	dirs, key := at.dirs, pathKey{kind: kind, path: path}
 	if filepath.IsAbs(path) {
-		dirs = []string{"/"}
+		dirs = rootDir
 	} else if at.unknown || len(dirs) == 0 {
 		return nil, false
 	} else {
-		if at.key == "" {
-			at.key = "\x00" + strings.Join(dirs, "\x00")
-		}
-		key += at.key
+		key.dirs = at.dirsKey()
 	}
-	all, known := at.seen[key]
+	all, known := at.seen.paths[key]
 	if !known {
+		all = make([]Access, 0, len(dirs))
 		for _, dir := range dirs {
 			a, err := at.disk.access(kind, dir, path)
 			if err != nil {
@@ -281,16 +410,15 @@ func (at *place) accesses(kind Kind, path string) (all []Access, ok bool) {
 			}
 			all = append(all, a)
 		}
-		if at.seen != nil {
-			at.seen[key] = all
+		if at.seen.paths == nil {
+			at.seen.paths = map[pathKey][]Access{}
 		}
+		at.seen.paths[key] = all
 	}
-	all = slices.Clone(all)
-	for i := range all {
-		all[i].Kind = kind
-	}
-	return all, len(all) > 0
+	return slices.Clip(all), len(all) > 0
 }
+
+var rootDir = []string{"/"}
 
 // hold says whether a rule that forbids covers a call.
 type hold int
@@ -342,27 +470,54 @@ func (c *command) ownTexts(f func(text string, quoted bool) bool) bool {
 
 // partTexts is texts for one part, without the scripts inside it.
 func (c *command) partTexts(i int, f func(text string, quoted bool) bool) bool {
-	if at := &c.parts[i]; at.text != "" && f(at.text, true) {
+	at := &c.parts[i]
+	if at.text != "" && f(at.text, true) {
 		return true
 	}
-	return slices.ContainsFunc(c.parts[i].inner, func(in *inner) bool { return f(in.text, true) || f(in.loose, false) })
+	for j := range at.inner {
+		if in := &at.inner[j]; f(in.text, true) || f(in.loose, false) {
+			return true
+		}
+	}
+	return false
 }
 
 // forbids reports whether a deny or ask rule about commands covers the command
 // or any part of it.
 func (c *command) forbids(rule *commandPattern) hold {
-	if c.texts(rule.matchText) {
-		return yes
+	if c.told == nil {
+		c.told = &told{unread: c.unread(), texts: make([]text, 0, 1+len(c.script.Statements)+len(c.script.Parts))}
+		c.texts(func(text string, quoted bool) bool {
+			c.told.add(text, quoted)
+			return false
+		})
 	}
-	if c.unread() {
+	for _, t := range c.told.texts {
+		if rule.matchText(t.text, t.quoted) {
+			return yes
+		}
+	}
+	if c.told.unread {
 		return maybe
 	}
 	return no
 }
 
+// add notes a text, if it is another one than the last few: a simple command is a
+// statement, a part and what the part runs. Without quotes a text matches more.
+func (t *told) add(s string, quoted bool) {
+	for i := max(0, len(t.texts)-4); i < len(t.texts); i++ {
+		if last := &t.texts[i]; last.text == s {
+			last.quoted = last.quoted && quoted
+			return
+		}
+	}
+	t.texts = append(t.texts, text{s, quoted})
+}
+
 // reaches reports whether the command names a file that a deny or ask rule
 // about paths covers (P-73 to P-75).
-func (c *command) reaches(rule Rule) hold {
+func (c *command) reaches(rule *Rule) hold {
 	found := no
 	c.any(func(c *command) bool {
 		found = max(found, c.itselfReaches(rule))
@@ -371,7 +526,7 @@ func (c *command) reaches(rule Rule) hold {
 	return found
 }
 
-func (c *command) itselfReaches(rule Rule) hold {
+func (c *command) itselfReaches(rule *Rule) hold {
 	if c.err != nil {
 		return maybe
 	}
@@ -383,21 +538,22 @@ func (c *command) itselfReaches(rule Rule) hold {
 }
 
 // partReaches is reaches for one part.
-func (c *command) partReaches(i int, rule Rule) (found hold) {
-	part, at := c.script.Parts[i], &c.parts[i]
+func (c *command) partReaches(i int, rule *Rule) (found hold) {
+	part, at := &c.script.Parts[i], &c.parts[i]
 	for _, red := range part.Redirects {
 		if rule.Tool == "Read" || red.Write {
 			found = max(found, c.names(rule.path, at, red.Target, false))
 		}
 	}
-	for _, in := range at.inner {
+	for j := range at.inner {
+		in := &at.inner[j]
 		if at.feeds { // it gets names that are not in the text
 			more, _ := shell.NamedFiles(append(slices.Clone(in.words), shell.Word{Text: "x", Source: "x", Literal: true}))
 			if rule.Tool != "Edit" || len(more.Writes) > 0 {
 				found = max(found, maybe)
 			}
 		}
-		found = max(found, c.namedFiles(rule, at, in, len(c.script.Parts) > 1))
+		found = max(found, c.namedFiles(rule, i, in))
 	}
 	return found
 }

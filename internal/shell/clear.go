@@ -31,63 +31,92 @@ var (
 	delimiter = regexp.MustCompile(`^(?:'([A-Za-z0-9_.!-]+)'|"([A-Za-z0-9_.!-]+)"|(\\?[A-Za-z0-9_.!]+))$`)
 )
 
-// unclear reports a text in which the parser may see other commands than bash.
-func unclear(src string, file *syntax.File) error {
+// survey is a look at the whole of a text.
+type survey struct {
+	src        string
+	statements int  // how many there are
+	calls      int  // simple commands among them
+	functions  bool // it defines one
+	ands       bool // it has a list with "&&"
+	err        error
+
+	docs    []hereDoc
+	hasDocs bool          // it may have some
+	stack   []syntax.Node // where the look is; only with hasDocs
+}
+
+// surveyed looks at all of a text. The error is for one in which the parser may
+// see other commands than bash.
+func surveyed(src string, file *syntax.File) (*survey, error) {
 	if strings.Contains(src, "#") && continuedComment.MatchString(src) {
-		return errComment
+		return nil, errComment
 	}
 	if strings.HasSuffix(src, `\`) {
-		return errEnd
+		return nil, errEnd
 	}
-	var err error
-	var docs []hereDoc
-	var stack []syntax.Node
-	syntax.Walk(file, func(n syntax.Node) bool {
-		if n == nil {
-			stack = stack[:len(stack)-1]
-			return true
+	s := &survey{src: src, hasDocs: strings.Count(src, "<") > 1}
+	syntax.Walk(file, s.look)
+	if s.err == nil && !sameDocs(src, s.docs) {
+		s.err = errHereDoc
+	}
+	return s, s.err
+}
+
+func (s *survey) look(n syntax.Node) bool {
+	switch {
+	case !s.hasDocs:
+	case n == nil:
+		s.stack = s.stack[:len(s.stack)-1]
+	default:
+		s.stack = append(s.stack, n)
+	}
+	switch n := n.(type) {
+	case *syntax.Stmt:
+		s.statements++
+	case *syntax.CallExpr:
+		s.calls++
+	case *syntax.FuncDecl:
+		s.functions = true
+	case *syntax.BinaryCmd:
+		s.ands = s.ands || n.Op == syntax.AndStmt
+	case *syntax.Assign:
+		if n.Name != nil && !variable.MatchString(n.Name.Value) {
+			s.err = errAssign
 		}
-		stack = append(stack, n)
-		if a, ok := n.(*syntax.Assign); ok && a.Name != nil && !variable.MatchString(a.Name.Value) {
-			err = errAssign
+	case *syntax.ParamExp, *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.ExtGlob:
+		if text := slice(s.src, n); strings.Contains(text, "<(") || strings.Contains(text, ">(") || text == "" {
+			s.err = errProcess
 		}
-		switch n.(type) {
-		case *syntax.ParamExp, *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.ExtGlob:
-			if text := slice(src, n); strings.Contains(text, "<(") || strings.Contains(text, ">(") || text == "" {
-				err = errProcess
-			}
+	case *syntax.Redirect:
+		if n.Word != nil {
+			s.redirect(n)
 		}
-		d, ok := n.(*syntax.Redirect)
-		if !ok || d.Word == nil {
-			return true
+	}
+	return true
+}
+
+func (s *survey) redirect(d *syntax.Redirect) {
+	word := slice(s.src, d.Word)
+	switch d.Op {
+	case syntax.DplIn, syntax.DplOut:
+		if strings.ContainsAny(word[:min(1, len(word))], `-\0123456789`) && !descriptor.MatchString(word) || strings.Contains(word, "\\\n") {
+			s.err = errCloses
 		}
-		word := slice(src, d.Word)
-		switch d.Op {
-		case syntax.DplIn, syntax.DplOut:
-			if strings.ContainsAny(word[:min(1, len(word))], `-\0123456789`) && !descriptor.MatchString(word) || strings.Contains(word, "\\\n") {
-				err = errCloses
-			}
-		case syntax.Hdoc, syntax.DashHdoc:
-			doc := hereDoc{at: int(d.Word.End().Offset()), word: word, tabs: d.Op == syntax.DashHdoc, body: d.Hdoc}
-			for _, n := range stack {
-				switch n := n.(type) {
-				case *syntax.CmdSubst:
-					doc.inside = true
-					if n.Backquotes {
-						err = errHereDoc
-					}
-				case *syntax.ProcSubst:
-					doc.inside = true
+	case syntax.Hdoc, syntax.DashHdoc:
+		doc := hereDoc{at: int(d.Word.End().Offset()), word: word, tabs: d.Op == syntax.DashHdoc, body: d.Hdoc}
+		for _, n := range s.stack {
+			switch n := n.(type) {
+			case *syntax.CmdSubst:
+				doc.inside = true
+				if n.Backquotes {
+					s.err = errHereDoc
 				}
+			case *syntax.ProcSubst:
+				doc.inside = true
 			}
-			docs = append(docs, doc)
 		}
-		return true
-	})
-	if err == nil && !sameDocs(src, docs) {
-		err = errHereDoc
+		s.docs = append(s.docs, doc)
 	}
-	return err
 }
 
 // hereDoc is a here-document as the parser sees it.

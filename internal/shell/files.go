@@ -59,10 +59,10 @@ func Edits(words []Word) (e Edit, ok bool) {
 
 // The commands whose file arguments are known, for rules that forbid (P-75).
 var (
-	fileReaders = strings.Fields("cat head tail nl tac rev fold expand unexpand column b2sum fmt pr split csplit shuf tsort iconv sed grep egrep fgrep rg sort uniq cut paste join diff cmp comm wc less more strings od hexdump xxd base64 file stat awk gawk jq bat md5sum sha1sum sha256sum sha512sum cksum tee dd install ln cp mv touch mkdir rm rmdir truncate chmod chown chgrp shred unlink link rsync scp tar zip unzip gzip gunzip bzip2 bunzip2 xz unxz zstd patch ed ex mktemp mkfifo mknod fallocate")
-	fileWriters = strings.Fields("sed sort tee dd install ln cp mv touch mkdir rm rmdir truncate chmod chown chgrp shred unlink link rsync scp xxd uniq split csplit shuf gzip gunzip bzip2 bunzip2 xz unxz zstd patch ed ex mktemp mkfifo mknod fallocate")
-	movers      = strings.Fields("cp install ln mv rsync scp")
-	lastWrites  = strings.Fields("cp install ln rsync scp") // only the last operand is written
+	fileReaders = namesOf("cat head tail nl tac rev fold expand unexpand column b2sum fmt pr split csplit shuf tsort iconv sed grep egrep fgrep rg sort uniq cut paste join diff cmp comm wc less more strings od hexdump xxd base64 file stat awk gawk jq bat md5sum sha1sum sha256sum sha512sum cksum tee dd install ln cp mv touch mkdir rm rmdir truncate chmod chown chgrp shred unlink link rsync scp tar zip unzip gzip gunzip bzip2 bunzip2 xz unxz zstd patch ed ex mktemp mkfifo mknod fallocate")
+	fileWriters = namesOf("sed sort tee dd install ln cp mv touch mkdir rm rmdir truncate chmod chown chgrp shred unlink link rsync scp xxd uniq split csplit shuf gzip gunzip bzip2 bunzip2 xz unxz zstd patch ed ex mktemp mkfifo mknod fallocate")
+	movers      = namesOf("cp install ln mv rsync scp")
+	lastWrites  = namesOf("cp install ln rsync scp") // only the last operand is written
 )
 
 // Files is what a command may read and write by the names in its words.
@@ -85,7 +85,7 @@ func NamedFiles(words []Word) (f Files, ok bool) {
 	if len(words) > 0 && words[0].Text == "find" {
 		return findFiles(words[1:])
 	}
-	if len(words) == 0 || !slices.Contains(fileReaders, words[0].Text) {
+	if len(words) == 0 || !fileReaders.has(words[0].Text) {
 		return f, false
 	}
 	name := words[0].Text
@@ -97,9 +97,10 @@ func NamedFiles(words []Word) (f Files, ok bool) {
 		}
 		return strings.ContainsAny(o, "RL") || name == "tar" && strings.Contains(o, "h")
 	})
-	into := false          // an option names the directory that is written to
-	var ops, dashes []Word // operands; and files that options may name, or be
-	ended := false         // by "--"
+	into := false                        // an option names the directory that is written to
+	ops := make([]Word, 0, len(words)-1) // operands
+	var dashes []Word                    // files that options may name, or be
+	ended := false                       // by "--"
 	for i, w := range words[1:] {
 		if strings.HasPrefix(w.Source, "-") && !ended {
 			// It may be the value of the option before it: sort -o -x, cp -S --.
@@ -114,7 +115,7 @@ func NamedFiles(words []Word) (f Files, ok bool) {
 				f.Recursive = true
 			}
 			names := false // the word names the directory that is written to
-			if strings.HasPrefix(w.Text, "--t") || slices.Contains(movers, name) && !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "t") {
+			if strings.HasPrefix(w.Text, "--t") || movers.has(name) && !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "t") {
 				into, names = true, true
 				if _, v, ok := strings.Cut(w.Text[2:], "t"); ok && v != "" && !strings.HasPrefix(w.Text, "--") {
 					ops = append(ops, Word{Text: v, Source: v, Literal: w.Literal, Glob: w.Glob}) // -vtdir
@@ -147,17 +148,17 @@ func NamedFiles(words []Word) (f Files, ok bool) {
 	f.Reads, f.Operands = ops, len(ops)
 	switch {
 	case name == "dd":
-	case slices.Contains(lastWrites, name) && !into:
+	case lastWrites.has(name) && !into:
 		if len(ops) > 0 {
 			f.Writes = append(f.Writes, ops[len(ops)-1])
 		}
-	case slices.Contains(fileWriters, name):
+	case fileWriters.has(name):
 		f.Writes = ops
 	}
-	if slices.Contains(movers, name) {
+	if movers.has(name) {
 		f.into(ops, into)
 	}
-	if f.Reads = append(slices.Clip(f.Reads), dashes...); slices.Contains(fileWriters, name) {
+	if f.Reads = append(slices.Clip(f.Reads), dashes...); fileWriters.has(name) {
 		f.Writes = append(slices.Clip(f.Writes), dashes...)
 	}
 	switch name {
@@ -210,9 +211,55 @@ func findFiles(args []Word) (f Files, ok bool) {
 
 // MakesLinks reports whether a command makes symbolic links.
 func MakesLinks(words []Word) bool {
-	return len(words) > 0 && words[0].Text == "ln" && slices.ContainsFunc(words[1:], func(w Word) bool {
-		return !w.Literal || strings.HasPrefix(w.Text, "--s") || strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "s")
+	return len(words) > 0 && (words[0].Text == "ln" || words[0].Text == "cp") && mayHave(words[1:], "s", "--s")
+}
+
+// mayHave reports whether an option with one of the letters, or one that begins
+// like one of the long ones, may be among the words.
+func mayHave(args []Word, letters string, long ...string) bool {
+	return slices.ContainsFunc(args, func(w Word) bool {
+		if !w.Literal {
+			return true
+		}
+		if strings.HasPrefix(w.Text, "--") {
+			return slices.ContainsFunc(long, func(l string) bool { return strings.HasPrefix(w.Text, l) })
+		}
+		return strings.HasPrefix(w.Text, "-") && strings.ContainsAny(w.Text, letters)
 	})
+}
+
+// Carried returns what a command moves, or copies with links as links.
+func Carried(words []Word) (sources []Word) {
+	if len(words) == 0 {
+		return nil
+	}
+	args := words[1:]
+	switch name := words[0].Text; {
+	case name == "mv":
+	case name == "cp" && mayHave(args, "adPRr", "--a", "--no-d", "--r"):
+	case name == "rsync" && mayHave(args, "al", "--a", "--l"):
+	default:
+		return nil
+	}
+	ended := false
+	for _, w := range args {
+		switch {
+		case !ended && w.Text == "--":
+			ended = true
+		case !ended && strings.HasPrefix(w.Source, "-"):
+		default:
+			sources = append(sources, w)
+		}
+	}
+	if len(sources) > 1 && !mayHave(args, "t", "--t") {
+		sources = sources[:len(sources)-1] // the last one is where they go
+	}
+	return sources
+}
+
+// Repeats reports whether a command runs another one again and again.
+func Repeats(words []Word) bool {
+	return slices.ContainsFunc(words, func(w Word) bool { return lastName(w.Text) == "watch" || lastName(w.Text) == "repeat" })
 }
 
 // into adds what a copy makes in a directory: the last operand, or, when an
@@ -233,9 +280,12 @@ func (f *Files) into(ops []Word, any bool) {
 		}
 		return
 	}
-	for _, dir := range dirs {
-		for _, from := range ops {
-			if from == dir {
+	for i, dir := range dirs {
+		if len(dirs) < len(ops) {
+			i = len(ops) - 1 // its place among the operands; "." has none
+		}
+		for j, from := range ops {
+			if i == j && len(ops) > 1 {
 				continue
 			}
 			file := Word{Source: from.Source}

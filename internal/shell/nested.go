@@ -28,7 +28,7 @@ func (n Nested) Parse() (Script, error) {
 	for i := range s.Parts {
 		for j := range s.Parts[i].Words {
 			if w := &s.Parts[i].Words[j]; w.Literal && strings.ContainsAny(w.Text, "$`") {
-				w.Literal, w.Source = false, w.Text
+				w.Literal, w.Source, s.Parts[i].text = false, w.Text, ""
 			}
 		}
 	}
@@ -96,8 +96,8 @@ func Scripts(p Part) []Nested {
 	if name == "eval" {
 		return append(out, joined(words[1:], true))
 	}
-	isShell := slices.Contains(shells, name)
-	if !isShell && !slices.Contains(runners, name) {
+	isShell := shells.has(name)
+	if !isShell && !runners.has(name) {
 		return out
 	}
 	flagged := false // an option of a shell that takes a script stands before
@@ -107,7 +107,7 @@ func Scripts(p Part) []Nested {
 		}
 		text, rest := w.script(), words[i+2:]
 		switch {
-		case slices.Contains(shells, base(text)):
+		case shells.has(lastName(text)):
 			isShell = true
 		case isShell && flagged && !strings.HasPrefix(text, "-"):
 			out = append(out, Nested{Text: text, Literal: w.Literal, Sure: true})
@@ -166,10 +166,10 @@ func joined(words []Word, sure bool) Nested {
 }
 
 // namesShell finds the name of a shell in an argument.
-var namesShell = regexp.MustCompile(`(?:^|[\s/;&|(=]|^-[A-Za-z]*S)(?:` + strings.Join(shells, "|") + `)(?:$|[\s;&|)])`)
+var namesShell = regexp.MustCompile(`(?:^|[\s/;&|(=]|^-[A-Za-z]*S)(?:` + strings.ReplaceAll(shellList, " ", "|") + `)(?:$|[\s;&|)])`)
 
 // asShell are programs that start a shell when no command is given.
-var asShell = []string{"su", "runuser", "script", "unshare", "nsenter", "chroot", "sudo", "doas", "newgrp"}
+var asShell = namesOf("su runuser script unshare nsenter chroot sudo doas newgrp")
 
 // readsInput reports whether a command may run what it reads from its standard
 // input.
@@ -179,12 +179,12 @@ func readsInput(words []Word) bool {
 	}
 	name := base(words[0].Text)
 	switch {
-	case !words[0].Literal, slices.Contains(evaluators, name), slices.Contains(shells, name):
+	case !words[0].Literal, evaluators.has(name), shells.has(name):
 		return true
-	case slices.Contains(asShell, name) && !slices.ContainsFunc(words[1:], func(w Word) bool { return !strings.HasPrefix(w.Text, "-") }):
+	case asShell.has(name) && !slices.ContainsFunc(words[1:], func(w Word) bool { return !strings.HasPrefix(w.Text, "-") }):
 		return true
 	}
-	return slices.Contains(runners, name) && slices.ContainsFunc(words[1:], func(w Word) bool { return !w.Literal || namesShell.MatchString(w.Text) || w.Text == "su" })
+	return runners.has(name) && slices.ContainsFunc(words[1:], func(w Word) bool { return !w.Literal || namesShell.MatchString(w.Text) || w.Text == "su" })
 }
 
 // feeds returns the here-documents and here-strings among redirections.
@@ -215,11 +215,16 @@ func (r *reader) feeds(redirs []*syntax.Redirect) (out []Nested) {
 }
 
 // printed returns what may come out of a statement that is read by the next one
-// of a pipeline: its here-documents and what it echoes.
+// of a pipeline: its here-documents and what it echoes. It is remembered, because
+// what stands before one "|" stands before the next one, too.
 func (r *reader) printed(s *syntax.Stmt) (out []Nested) {
 	syntax.Walk(s, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Stmt:
+			if known, ok := r.echoed[n]; ok {
+				out = append(out, known...)
+				return false
+			}
 			out = append(out, r.feeds(n.Redirs)...)
 		case *syntax.CallExpr:
 			if len(n.Args) > 1 && slices.Contains([]string{"echo", "printf"}, n.Args[0].Lit()) {
@@ -233,26 +238,18 @@ func (r *reader) printed(s *syntax.Stmt) (out []Nested) {
 		}
 		return true
 	})
-	return out
-}
-
-// defines reports whether a text defines a function.
-func defines(file *syntax.File) (found bool) {
-	syntax.Walk(file, func(n syntax.Node) bool {
-		if _, ok := n.(*syntax.FuncDecl); ok {
-			found = true
+	if _, long := s.Cmd.(*syntax.BinaryCmd); long {
+		if r.echoed == nil {
+			r.echoed = map[*syntax.Stmt][]Nested{}
 		}
-		return !found
-	})
-	return found
+		r.echoed[s] = out
+	}
+	return out
 }
 
 // called returns what functions may be fed: where a text defines one, whatever
 // is called may be it.
 func (r *reader) called(file *syntax.File) (out []Nested) {
-	if !defines(file) {
-		return nil
-	}
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if s, ok := n.(*syntax.Stmt); ok {
 			out = append(out, r.feeds(s.Redirs)...)

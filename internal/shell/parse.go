@@ -26,8 +26,10 @@ func Parse(command string) (s Script, err error) {
 	}
 	// Shells and the parser disagree about carriage returns and other control
 	// characters in words.
-	if i := strings.IndexFunc(command, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }); i >= 0 {
-		return Script{}, fmt.Errorf("the command holds the control character %q", command[i])
+	for i := range len(command) {
+		if c := command[i]; c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
+			return Script{}, fmt.Errorf("the command holds the control character %q", c)
+		}
 	}
 	parser := parsers.Get().(*syntax.Parser)
 	file, err := parser.Parse(strings.NewReader(command), "")
@@ -35,11 +37,19 @@ func Parse(command string) (s Script, err error) {
 	if err != nil {
 		return Script{}, fmt.Errorf("the command cannot be parsed: %w", err)
 	}
-	if err := unclear(command, file); err != nil {
+	found, err := surveyed(command, file)
+	if err != nil {
 		return Script{}, err
 	}
-	r := &reader{src: command, index: map[*syntax.CallExpr]int{}}
-	r.fed = r.called(file)
+	r := &reader{src: command, even: even(command)}
+	r.out.Statements = make([]string, 0, found.statements)
+	r.out.Parts = make([]Part, 0, found.calls)
+	if found.functions {
+		r.fed = r.called(file)
+	}
+	if found.ands {
+		r.index = map[*syntax.CallExpr]int{}
+	}
 	r.stmts(file.Stmts)
 	if r.tooMany {
 		return Script{}, ErrTooMany
@@ -54,7 +64,7 @@ var ErrTooMany = fmt.Errorf("a program that runs others has more than %d words",
 const maxRunnerWords = 200
 
 func runsOthers(name string) bool {
-	return slices.Contains(runners, name) || slices.Contains(shells, name)
+	return runners.has(name) || shells.has(name)
 }
 
 // reader collects the parts of a script.
@@ -62,22 +72,29 @@ type reader struct {
 	src   string
 	out   Script
 	loops int
-	after []int
-	index map[*syntax.CallExpr]int // of the parts
+	after []int                    // not changed in place: the parts keep it
+	index map[*syntax.CallExpr]int // of the parts; nil where nobody asks
 	fed   []Nested                 // what the standard input may be here, as far as it is in the text
 	// opened is the same for the rest of the text: by exec.
 	opened  []Nested
 	tooMany bool // ErrTooMany
-	whole   collapsed
+	even    bool // src is collapsed as it is, wherever one begins to read it
+	rest    []collapsed
+	echoed  map[*syntax.Stmt][]Nested // of printed
+	passed  map[*syntax.Stmt][]int    // of succeeded
 }
 
-// collapsed is a collapsed text and where each byte of the source is in it, so
-// that the statements that begin where it does need not be collapsed again.
+// collapsed is the rest of a text from a place on, collapsed, so that the
+// statements in it need not be collapsed one by one.
 type collapsed struct {
-	from, to int
-	text     string
-	at       []int
+	from int
+	text string
+	at   []mark // for each byte of the rest
 }
+
+// maxRests bounds what is kept: where quotes stand in quotes, a text that is read
+// from another place on is another one.
+const maxRests = 4
 
 // statement is the text of a statement as rules see it.
 func (r *reader) statement(s *syntax.Stmt) string {
@@ -85,12 +102,28 @@ func (r *reader) statement(s *syntax.Stmt) string {
 	if from > to || to > len(r.src) {
 		return r.source(s) // says that it is unsure
 	}
-	to = from + len(strings.TrimRight(r.src[from:to], ";&\n \t"))
-	if w := &r.whole; w.text == "" || w.from != from || to > w.to {
-		w.from, w.to = from, to
-		w.text, w.at = collapse(r.src[from:to])
+	for to > from && strings.IndexByte(";&\n \t", r.src[to-1]) >= 0 {
+		to--
 	}
-	return trimBlanks(r.whole.text[:r.whole.at[to-from]])
+	switch {
+	case from == to || isBlank(r.src[from]):
+		return Collapse(r.src[from:to])
+	case r.even:
+		return trimBlanks(r.src[from:to])
+	}
+	for _, c := range r.rest {
+		// Where no quote is open, reading goes on as it begins.
+		if c.from <= from && c.at[from-c.from].open {
+			return trimBlanks(c.text[c.at[from-c.from].n:c.at[to-c.from].n])
+		}
+	}
+	c := collapsed{from: from}
+	c.text, c.at = collapse(r.src[from:])
+	if len(r.rest) == maxRests {
+		r.rest = r.rest[1:]
+	}
+	r.rest = append(r.rest, c)
+	return trimBlanks(c.text[:c.at[to-from].n])
 }
 
 func (r *reader) ask(format string, args ...any) {
@@ -125,7 +158,7 @@ func (r *reader) stmt(s *syntax.Stmt) {
 		return
 	}
 	r.out.Statements = append(r.out.Statements, r.statement(s))
-	part := Part{Loop: r.loops > 0, After: slices.Clone(r.after)}
+	part := Part{Loop: r.loops > 0, After: r.after}
 	before := len(r.fed)
 	r.fed = append(r.fed, r.feeds(s.Redirs)...)
 	defer func() { r.fed = r.fed[:before] }()
@@ -175,6 +208,7 @@ func (r *reader) stmt(s *syntax.Stmt) {
 
 // call adds a simple command.
 func (r *reader) call(c *syntax.CallExpr, part Part) {
+	part.Words = slices.Grow(part.Words, len(c.Args))
 	for _, a := range c.Assigns {
 		r.nested(a)
 		part.Assigns = append(part.Assigns, r.assign(a))
@@ -192,7 +226,10 @@ func (r *reader) call(c *syntax.CallExpr, part Part) {
 		part.args = slices.Concat(r.opened, r.fed)
 	}
 	r.tooMany = r.tooMany || len(part.Words) > maxRunnerWords && runsOthers(base(part.Words[0].Text))
-	r.index[c] = len(r.out.Parts)
+	if r.index != nil {
+		r.index[c] = len(r.out.Parts)
+	}
+	part.text = r.spaced(c.Args, part.Words)
 	r.out.Parts = append(r.out.Parts, part)
 	for words := part.Words; len(words) > 0; {
 		if !words[0].Literal && !(words[0].Tilde && words[0].Glob && words[0].Prefix == words[0].Flat && strings.HasPrefix(words[0].Flat, "~/")) {
@@ -200,7 +237,7 @@ func (r *reader) call(c *syntax.CallExpr, part Part) {
 		}
 		name := base(words[0].Text)
 		switch {
-		case slices.Contains(evaluators, name):
+		case evaluators.has(name):
 			r.ask("%q, which runs what it is given", name)
 		case readsInput(words) && slices.ContainsFunc(r.fed, func(n Nested) bool { return n.fed }):
 			r.ask("a here-document that %q runs", name)
@@ -213,11 +250,31 @@ func (r *reader) call(c *syntax.CallExpr, part Part) {
 	}
 }
 
+// spaced is the text of words that stand in the source as Text makes it of them;
+// otherwise "".
+func (r *reader) spaced(args []*syntax.Word, words []Word) string {
+	if len(args) == 0 || words[0].Text != words[0].Source || !words[0].Literal || !plain(words[0].Text) {
+		return ""
+	}
+	for i, w := range args[1:] {
+		if from, to := int(args[i].End().Offset()), int(w.Pos().Offset()); to-from != 1 || to > len(r.src) || r.src[from] != ' ' {
+			return ""
+		}
+	}
+	from, to := int(args[0].Pos().Offset()), int(args[len(args)-1].End().Offset())
+	if from > to || to > len(r.src) {
+		return ""
+	}
+	return r.src[from:to]
+}
+
 // evaluators run or replace commands in the shell itself (P-72).
-var evaluators = []string{"eval", "source", ".", "exec", "trap", "alias"}
+var evaluators = namesOf("eval source . exec trap alias")
 
 // shells run what they read.
-var shells = []string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh"}
+const shellList = "sh bash dash zsh ksh mksh ash fish csh tcsh"
+
+var shells = namesOf(shellList)
 
 func (r *reader) assign(a *syntax.Assign) Assign {
 	out := Assign{Source: r.source(a)}
@@ -263,15 +320,17 @@ func (r *reader) command(c syntax.Command) {
 		r.stmts(c.Stmts)
 	case *syntax.BinaryCmd:
 		r.stmt(c.X)
-		before, fed := len(r.after), len(r.fed)
+		after, fed := r.after, len(r.fed)
 		if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
 			r.fed = append(r.fed, r.printed(c.X)...)
 		}
 		if c.Op == syntax.AndStmt {
-			r.after = append(r.after, r.succeeded(c.X, nil)...)
+			if r.after = r.succeeded(c.X); len(after) > 0 {
+				r.after = slices.Concat(after, r.after)
+			}
 		}
 		r.stmt(c.Y)
-		r.after, r.fed = r.after[:before], r.fed[:fed]
+		r.after, r.fed = after, r.fed[:fed]
 	case *syntax.IfClause:
 		for ; c != nil; c = c.Else {
 			r.stmts(c.Cond)
@@ -324,20 +383,30 @@ func (r *reader) command(c syntax.Command) {
 const maxAfter = 32
 
 // succeeded are the simple commands that have succeeded when the statement,
-// which was read already, has; of many the last ones.
-func (r *reader) succeeded(s *syntax.Stmt, found []int) []int {
-	if s.Negated || s.Background || s.Coprocess || s.Disown || len(found) >= maxAfter {
-		return found
+// which was read already, has; of many the last ones. It is remembered, because
+// what stands before one "&&" stands before the next one, too.
+func (r *reader) succeeded(s *syntax.Stmt) (found []int) {
+	if s.Negated || s.Background || s.Coprocess || s.Disown {
+		return nil
 	}
 	switch c := s.Cmd.(type) {
 	case *syntax.CallExpr:
 		if i, ok := r.index[c]; ok {
-			found = append(found, i)
+			return []int{i}
 		}
 	case *syntax.BinaryCmd:
-		if c.Op == syntax.AndStmt {
-			found = r.succeeded(c.X, r.succeeded(c.Y, found))
+		if c.Op != syntax.AndStmt {
+			return nil
 		}
+		if known, ok := r.passed[s]; ok {
+			return known
+		}
+		found = slices.Concat(r.succeeded(c.Y), r.succeeded(c.X))
+		found = slices.Clip(found[:min(len(found), maxAfter)])
+		if r.passed == nil {
+			r.passed = map[*syntax.Stmt][]int{}
+		}
+		r.passed[s] = found
 	}
 	return found
 }
@@ -372,13 +441,14 @@ func (r *reader) nested(n syntax.Node) {
 	if n == nil {
 		return
 	}
+	if w, ok := n.(*syntax.Word); ok {
+		r.nestedParts(w.Parts)
+		return
+	}
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
-			if n.TempFile || n.ReplyVar {
-				r.unsure("a substitution that bash and zsh read differently")
-			}
-			r.stmts(n.Stmts)
+			r.substitution(n)
 			return false
 		case *syntax.ProcSubst:
 			r.stmts(n.Stmts)
@@ -396,6 +466,40 @@ func (r *reader) nested(n syntax.Node) {
 		}
 		return true
 	})
+}
+
+// nestedParts is nested for the parts of a word, most of which are plain text or
+// substitutions.
+func (r *reader) nestedParts(parts []syntax.WordPart) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case *syntax.Lit, *syntax.SglQuoted:
+		case *syntax.DblQuoted:
+			r.nestedParts(p.Parts)
+		case *syntax.CmdSubst:
+			r.substitution(p)
+		default:
+			r.nested(p)
+		}
+	}
+}
+
+func (r *reader) substitution(s *syntax.CmdSubst) {
+	if s.TempFile || s.ReplyVar {
+		r.unsure("a substitution that bash and zsh read differently")
+	}
+	r.stmts(s.Stmts)
+}
+
+// expanding reports whether a part of a word is more than text and quotes.
+func expanding(p syntax.WordPart) bool {
+	switch p := p.(type) {
+	case *syntax.Lit, *syntax.SglQuoted:
+		return false
+	case *syntax.DblQuoted:
+		return slices.ContainsFunc(p.Parts, expanding)
+	}
+	return true
 }
 
 // param looks for expansions that evaluate more than a variable's value.

@@ -215,7 +215,12 @@ func recursive(opt string) bool {
 // split takes the options off. text says that an option gave the text operand;
 // ok is false for an option that is not in the table, or a word that may become
 // one.
-func (s spec) split(args []Word) (ops []Word, text bool, opts []string, ok bool) {
+func (s *spec) split(args []Word) (ops []Word, text bool, opts []string, ok bool) {
+	if !slices.ContainsFunc(args, func(w Word) bool {
+		return strings.HasPrefix(w.Source, "-") || strings.HasPrefix(w.Text, "-") || !w.Literal && !s.glob
+	}) {
+		return slices.Clip(args), false, nil, true
+	}
 	for i := 0; i < len(args); i++ {
 		w := args[i]
 		if !w.Literal {
@@ -258,7 +263,7 @@ func (s spec) split(args []Word) (ops []Word, text bool, opts []string, ok bool)
 }
 
 // letters checks a word of one-letter options. seen are those before a value.
-func (s spec) letters(word string, text *bool) (seen string, next, known bool) {
+func (s *spec) letters(word string, text *bool) (seen string, next, known bool) {
 	for j := 1; j < len(word); j++ {
 		switch c := word[j]; {
 		case strings.IndexByte(s.shortArg, c) >= 0:
@@ -273,15 +278,19 @@ func (s spec) letters(word string, text *bool) (seen string, next, known bool) {
 	return word, false, true
 }
 
-func (s spec) longOption(opt string) (next, known bool) {
+func (s *spec) longOption(opt string) (next, known bool) {
 	name, _, attached := strings.Cut(opt, "=")
-	for _, l := range strings.Fields(s.long) {
-		switch l {
-		case name:
+	for long := s.long; long != "" && name != ""; {
+		var l string
+		l, long, _ = strings.Cut(long, " ")
+		kind, ok := strings.CutPrefix(l, name)
+		switch {
+		case !ok:
+		case kind == "":
 			return false, !attached
-		case name + "?":
+		case kind == "?":
 			return false, true
-		case name + "=":
+		case kind == "=":
 			return !attached, true
 		}
 	}

@@ -1,5 +1,7 @@
 package shell
 
+import "strings"
+
 // MaxLength is the longest command that is read, in bytes (P-70).
 const MaxLength = 10_000
 
@@ -27,6 +29,7 @@ type Part struct {
 	// After are the parts, by index, that have succeeded in the same shell or a
 	// parent of it when this one runs: those before "&&".
 	After []int
+	text  string   // Text of the words; "": not made
 	fed   []Nested // what it may read and run
 	args  []Nested // what it may read and hand to a command as arguments
 }
@@ -71,36 +74,65 @@ func (p Part) Name() string {
 	return p.Words[0].Text
 }
 
+// Text is Text of the words of a part.
+func (p *Part) Text() string {
+	if p.text != "" {
+		return p.text
+	}
+	return Text(p.Words)
+}
+
 // Text is the part as rules see it: the command word without quotes and the
 // other words as written, one blank between them (P-58, P-59). A command word
 // that would be more than one word, or another one, without its quotes keeps
 // them.
 func Text(words []Word) string {
-	var b []byte
-	for i, w := range words {
-		if i > 0 {
-			b = append(b, ' ')
-		}
-		if i == 0 && w.Literal && plain(w.Text) {
-			b = append(b, w.Text...)
-			continue
-		}
-		b = append(b, w.Source...)
+	if len(words) == 0 {
+		return ""
 	}
-	return string(b)
+	first := words[0].Source
+	if w := &words[0]; w.Literal && plain(w.Text) {
+		first = w.Text
+	}
+	return spaced(first, words[1:], func(w *Word) string { return w.Source })
+}
+
+// spaced joins a first text and one of each word with blanks.
+func spaced(first string, words []Word, of func(*Word) string) string {
+	if len(words) == 0 {
+		return first
+	}
+	size := len(first)
+	for i := range words {
+		size += 1 + len(of(&words[i]))
+	}
+	var b strings.Builder
+	b.Grow(size)
+	b.WriteString(first)
+	for i := range words {
+		b.WriteByte(' ')
+		b.WriteString(of(&words[i]))
+	}
+	return b.String()
 }
 
 // Unquoted is the words without their quotes. Different commands can have the
 // same Unquoted, so it is for rules that forbid only.
 func Unquoted(words []Word) string {
-	var b []byte
-	for i, w := range words {
-		if i > 0 {
-			b = append(b, ' ')
-		}
-		b = append(b, w.Text...)
+	if len(words) == 0 {
+		return ""
 	}
-	return string(b)
+	return spaced(words[0].Text, words[1:], func(w *Word) string { return w.Text })
+}
+
+// Quoted reports whether Unquoted is another text than Text.
+func Quoted(words []Word) bool {
+	for i := range words {
+		if words[i].Text != words[i].Source {
+			return true
+		}
+	}
+	return false
 }
 
 // plain reports whether a text stands for itself as one word.
@@ -119,21 +151,36 @@ func plain(s string) bool {
 
 // Collapse trims s and makes each run of blanks outside quotes one blank.
 func Collapse(s string) string {
+	if even(s) && (s == "" || !isBlank(s[0])) {
+		return trimBlanks(s)
+	}
 	text, _ := collapse(s)
 	return trimBlanks(text)
 }
 
-// collapse is Collapse without the trimming of the end. at says how long the
-// text is that comes of the first n bytes of s.
-func collapse(s string) (text string, at []int) {
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
+
+// even reports whether blanks are collapsed in a text, in quotes or not, but for
+// one at its beginning or end.
+func even(s string) bool { return !strings.Contains(s, "  ") && strings.IndexByte(s, '\t') < 0 }
+
+// mark says how long the text is that comes of what stands before a byte, and
+// whether the byte is outside of quotes and without a backslash.
+type mark struct {
+	n    int32
+	open bool
+}
+
+// collapse is Collapse without the trimming of the end.
+func collapse(s string) (text string, at []mark) {
 	b := make([]byte, 0, len(s))
-	at = make([]int, len(s)+1)
+	at = make([]mark, len(s)+1)
 	var quote byte
 	for i := 0; i < len(s); i++ {
-		at[i] = len(b)
+		at[i] = mark{int32(len(b)), quote == 0}
 		c := s[i]
 		switch {
-		case quote == 0 && (c == ' ' || c == '\t'):
+		case quote == 0 && isBlank(c):
 			if len(b) > 0 && (b[len(b)-1] != ' ' || i >= 2 && s[i-1] == ' ' && s[i-2] == '\\') {
 				b = append(b, ' ')
 			}
@@ -141,7 +188,7 @@ func collapse(s string) (text string, at []int) {
 		case c == '\\' && quote != '\'' && i+1 < len(s):
 			b = append(b, c)
 			i++
-			at[i] = len(b)
+			at[i] = mark{n: int32(len(b))}
 			c = s[i]
 		case quote == 0 && (c == '\'' || c == '"'):
 			quote = c
@@ -150,7 +197,7 @@ func collapse(s string) (text string, at []int) {
 		}
 		b = append(b, c)
 	}
-	at[len(s)] = len(b)
+	at[len(s)] = mark{n: int32(len(b))}
 	return string(b), at
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/turnwright/turnwright/internal/conform"
 	"github.com/turnwright/turnwright/internal/shell"
+	"mvdan.cc/sh/v3/syntax"
+	"pgregory.net/rapid"
 )
 
 // TestStatements: rules see every statement as it would stand alone, also the
@@ -27,6 +29,58 @@ func TestStatements(t *testing.T) {
 			t.Errorf("%q: %q, %v; want %q", command, got, err, wanted)
 		}
 	}
+}
+
+// TestStatementsStandAlone: the text of a statement is what it would be alone,
+// whatever quotes stand around it.
+func TestStatementsStandAlone(t *testing.T) {
+	conform.Covers(t, "P-58", "P-59")
+	pick := func(rt *rapid.T, list ...string) string { return rapid.SampledFrom(list).Draw(rt, "piece") }
+	var list func(rt *rapid.T, depth int) string
+	word := func(rt *rapid.T, depth int) string {
+		w := pick(rt, "a", "'x  y'", `"x  y"`, `\"`, `\'`, "b\\ ", "$(", `"`, `"q  `)
+		switch {
+		case depth == 0 && (w == "$(" || w[0] == '"'):
+			return "c"
+		case w == "$(":
+			return "$(" + list(rt, depth-1) + ")"
+		case w == `"` || w == `"q  `:
+			return w + "$(" + list(rt, depth-1) + ")" + pick(rt, "", "  ", "\\\"", "'") + `"`
+		}
+		return w
+	}
+	list = func(rt *rapid.T, depth int) string {
+		var b strings.Builder
+		b.WriteString("a")
+		for range rapid.IntRange(0, 5).Draw(rt, "words") {
+			b.WriteString(pick(rt, " ", "  ", "\t", "; d ", "  &&  e  ", " | f\t") + word(rt, depth))
+		}
+		return b.String()
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		src := list(rt, 4)
+		s, err := shell.Parse(src)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(src), "")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		var want []string
+		syntax.Walk(file, func(n syntax.Node) bool {
+			if n, ok := n.(*syntax.Stmt); ok {
+				want = append(want, shell.Collapse(strings.TrimRight(src[n.Pos().Offset():n.End().Offset()], ";&\n \t")))
+			}
+			return true
+		})
+		got := slices.Clone(s.Statements)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			rt.Fatalf("%q: %q, want %q", src, got, want)
+		}
+	})
 }
 
 // TestTooManyWords: to look for a command among very many words takes time and

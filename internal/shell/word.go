@@ -15,6 +15,14 @@ var tildeInside = regexp.MustCompile(`[=:]~`)
 // word reads one word. Substitutions in it are collected by nested.
 func (r *reader) word(w *syntax.Word) Word {
 	out := Word{Source: r.source(w), Literal: true}
+	if text, ok := unquoted(w); ok {
+		out.Text, out.spliced = text, text
+		return out
+	}
+	if n := alone(w); n != nil {
+		out.Text, out.spliced, out.Literal = out.Source, r.source(n), false
+		return out
+	}
 	var b strings.Builder
 	var spliced strings.Builder
 	seen := 0 // of b, for spliced
@@ -65,8 +73,11 @@ func (r *reader) word(w *syntax.Word) Word {
 			splice(p)
 		}
 	}
-	splice(nil)
-	out.Text, out.spliced = b.String(), spliced.String()
+	out.Text, out.spliced = b.String(), b.String()
+	if seen > 0 || spliced.Len() > 0 {
+		splice(nil)
+		out.spliced = spliced.String()
+	}
 	if strings.ContainsRune(out.Text, 0) {
 		expands = true
 	}
@@ -78,6 +89,34 @@ func (r *reader) word(w *syntax.Word) Word {
 		out.Glob = !expands
 	}
 	return out
+}
+
+// unquoted is the text of a word, as most are, that stands there as it is:
+// without quotes, and nothing in it is special wherever it stands.
+func unquoted(w *syntax.Word) (text string, ok bool) {
+	if len(w.Parts) != 1 {
+		return "", false
+	}
+	lit, ok := w.Parts[0].(*syntax.Lit)
+	if !ok || lit.Value == "" || lit.Value[0] == '=' || strings.ContainsAny(lit.Value, "\\*?[{~\x00") {
+		return "", false
+	}
+	return lit.Value, true
+}
+
+// alone is the expansion that is all of a word, in quotes or not; nil: there is
+// none.
+func alone(w *syntax.Word) syntax.Node {
+	parts := w.Parts
+	if len(parts) == 1 {
+		if q, ok := parts[0].(*syntax.DblQuoted); ok {
+			parts = q.Parts
+		}
+	}
+	if len(parts) != 1 || !expanding(parts[0]) {
+		return nil
+	}
+	return parts[0]
 }
 
 // literal adds a text that stands outside quotes, without its backslashes, and
@@ -184,3 +223,24 @@ func ansiC(s string) (text string, ok bool) {
 
 // base is the last element of a command word's path.
 func base(s string) string { return s[strings.LastIndexByte(s, '/')+1:] }
+
+// longestName bounds the names of programs that are known here.
+const longestName = 15
+
+// lastName is base for a comparison with names that are known: of a text that
+// ends in a longer one it returns some end that is none of them either.
+func lastName(s string) string { return base(s[max(0, len(s)-longestName-1):]) }
+
+// names is a set of names of programs.
+type names map[string]bool
+
+// namesOf returns the names in a text, which blanks divide.
+func namesOf(list string) names {
+	n := names{}
+	for name := range strings.FieldsSeq(list) {
+		n[name] = true
+	}
+	return n
+}
+
+func (n names) has(name string) bool { return n[name] }

@@ -110,7 +110,7 @@ func Fed(words []Word) bool {
 // the text: xargs, parallel, find -exec.
 func Feeds(words []Word) bool {
 	return slices.ContainsFunc(words, func(w Word) bool {
-		switch base(w.Text) {
+		switch lastName(w.Text) {
 		case "xargs", "parallel", "-exec", "-execdir", "-ok", "-okdir", "fd":
 			return true
 		}
@@ -121,7 +121,7 @@ func Feeds(words []Word) bool {
 // Elsewhere reports whether a command may run another one in a directory of its
 // own: env -C, sudo -D.
 func Elsewhere(words []Word) bool {
-	if len(words) == 0 || !slices.Contains(runners, base(words[0].Text)) {
+	if len(words) == 0 || !runners.has(base(words[0].Text)) {
 		return false
 	}
 	for _, w := range words[1:] {
@@ -155,11 +155,11 @@ var movingOptions = map[string]*regexp.Regexp{
 // -C, sudo -D, chroot. It errs by finding too many.
 func Moves(words []Word) bool {
 	for i, w := range words {
-		name := base(w.Text)
+		name := lastName(w.Text)
 		if option := movingOptions[name]; option != nil && slices.ContainsFunc(ownOptions(name, words[i+1:]), func(w Word) bool { return option.MatchString(w.Text) }) {
 			return true
 		}
-		if i == 0 && !slices.Contains(runners, base(w.Text)) {
+		if i == 0 && !runners.has(name) {
 			return false
 		}
 	}
@@ -184,12 +184,10 @@ func ownOptions(name string, words []Word) []Word {
 
 // runners are programs that run what stands in their arguments. Rules that
 // forbid look through them (P-61), whatever their options.
-var runners = []string{
-	"timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "noglob", "nocorrect", "xargs",
-	"env", "sudo", "doas", "busybox", "toybox", "su", "runuser", "setsid", "flock", "watch", "script", "parallel", "nsenter",
-	"unshare", "chroot", "ionice", "chrt", "taskset", "strace", "ltrace", "unbuffer", "exec", "eval", "trap", "coproc", "repeat",
-	"find", "fd", "ssh", "-",
-}
+var runners = namesOf("timeout time nice nohup stdbuf command builtin noglob nocorrect xargs" +
+	" env sudo doas busybox toybox su runuser setsid flock watch script parallel nsenter" +
+	" unshare chroot ionice chrt taskset strace ltrace unbuffer exec eval trap coproc repeat" +
+	" find fd ssh -")
 
 // maxDepth bounds the commands inside the arguments of commands.
 const maxDepth = 5
@@ -213,8 +211,8 @@ func inner(words []Word, depth int) (out [][]Word) {
 	if depth >= maxDepth || !first.Literal {
 		return out
 	}
-	isShell := slices.Contains(shells, first.Text)
-	if !isShell && !slices.Contains(runners, first.Text) {
+	isShell := shells.has(first.Text)
+	if !isShell && !runners.has(first.Text) {
 		return out
 	}
 	for i := 1; i < len(words); i++ {
@@ -247,7 +245,7 @@ func inner(words []Word, depth int) (out [][]Word) {
 	}
 	if !isShell { // a shell behind a runner: sudo sh -c '…'
 		for i := 1; i < len(words); i++ {
-			if w := words[i]; w.Literal && slices.Contains(shells, base(w.Text)) {
+			if w := words[i]; w.Literal && shells.has(base(w.Text)) {
 				out = append(out, inner(words[i:], depth+1)...)
 				break
 			}
