@@ -28,6 +28,16 @@ func answers(o hook.Output) hook.Func {
 // on is a table with callbacks of one event.
 func on(ev hook.Event, funcs ...hook.Func) hook.Table { return hook.Table{ev: {{Hooks: funcs}}} }
 
+// fileHooks reads the hooks of a settings file.
+func fileHooks(t testing.TB, raw string) []hook.File {
+	t.Helper()
+	f, problems := hook.Parse(hook.SourceProject, "settings.json", json.RawMessage(raw))
+	for _, p := range problems {
+		t.Fatal(p)
+	}
+	return []hook.File{f}
+}
+
 // hooked runs one call of the tool note, with the text, under hooks.
 func hooked(t *testing.T, notes *[]string, text string, set func(*turnwright.Options)) (outcome, *agenttest.Server) {
 	t.Helper()
