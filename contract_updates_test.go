@@ -97,6 +97,54 @@ func TestUpdatesHoldAtOnce(t *testing.T) {
 	}
 }
 
+// TestDeniedToolIsWithdrawn: a tool that an answer denies altogether is not
+// offered again, until another answer takes that back.
+func TestDeniedToolIsWithdrawn(t *testing.T) {
+	conform.Covers(t, "T-10", "M-18", "P-122", "P-129")
+	all := permission.RuleValue{ToolName: "Bash"}
+	deny := turnwright.PermissionUpdate{Type: permission.UpdateAddRules, Behavior: "deny", Rules: []permission.RuleValue{all}}
+	back := turnwright.PermissionUpdate{Type: permission.UpdateRemoveRules, Behavior: "deny", Rules: []permission.RuleValue{all}}
+	write := agenttest.Call("Write", `{"file_path":"a","content":"b"}`)
+	srv := agenttest.NewServer(t, agenttest.Script(
+		together("expr 1", "expr 2"), agenttest.Call("Bash", `{"command":"expr 3"}`), agenttest.Text("one"), write, agenttest.Text("two"),
+	))
+	o := base(t, srv)
+	var asked []string
+	o.CanUseTool = answering(&asked, turnwright.PermissionAnswer{Allow: true, Updates: []turnwright.PermissionUpdate{deny}}, turnwright.PermissionAnswer{Allow: true, Updates: []turnwright.PermissionUpdate{back}})
+	s, err := turnwright.NewSession(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var inits []bool
+	for _, prompt := range []string{"first", "second"} {
+		if _, err := s.Send(t.Context(), turnwright.Input{Text: prompt}); err != nil {
+			t.Fatal(err)
+		}
+		for m, err := range s.Messages(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if init, ok := m.(*message.Init); ok {
+				inits = append(inits, slices.Contains(init.Tools, "Bash"))
+			}
+			if _, ok := m.(*turnwright.ResultMessage); ok {
+				break
+			}
+		}
+	}
+	var offered []bool
+	for _, r := range srv.Requests() {
+		offered = append(offered, slices.Contains(r.ToolNames(), "Bash"))
+	}
+	if !slices.Equal(offered, []bool{true, false, false, false, true}) || !slices.Equal(inits, []bool{true, false}) {
+		t.Errorf("offered %v, init %v", offered, inits)
+	}
+	if got := srv.Requests()[2].LastToolResults()[0]; !got.IsError || !strings.Contains(got.Text, "deny rule") {
+		t.Errorf("called all the same: %+v", got)
+	}
+}
+
 // files are the names of all files below a directory.
 func files(t *testing.T, dir string) (names []string) {
 	t.Helper()
