@@ -482,7 +482,17 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string, set
 	}
 	home, _ := configHome(getenv) // without one the user's file is missing
 	files := permfile.At(home, cfg.Dir)
-	cfg.Keep = files.Keep
+	warn, launched := cfg.Warn, set.launched
+	cfg.Keep = func(u permission.Update) error {
+		err := files.Keep(u)
+		if to, _ := u.Target(); err == nil && to == permission.SourceLocal {
+			// Where excludes are found is not for settings to say.
+			if err := files.Exclude(launched); err != nil {
+				warn("Git may take .claude/settings.local.json along: " + err.Error())
+			}
+		}
+		return err
+	}
 	base := permission.Config{
 		Mode: mode, Dirs: append([]string{cfg.Dir}, cfg.Dirs...), Home: homeDir(set.launched),
 		BypassAvailable: o.AllowDangerouslySkipPermissions, Tools: cfg.Tools.Names(), Inputs: inputsOf(tools),

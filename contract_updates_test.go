@@ -224,6 +224,26 @@ func TestUpdatesAreKept(t *testing.T) {
 	}
 }
 
+// TestLocalFileIsExcluded: a local settings file that an answer makes in a
+// repository does not get into it; settings do not say where that is written.
+func TestLocalFileIsExcluded(t *testing.T) {
+	conform.Covers(t, "C-20")
+	for to, want := range map[string]string{"localSettings": "**/.claude/settings.local.json\n", "projectSettings": "", "session": ""} {
+		o := base(t, agenttest.NewServer(t, bashCalls("expr 1")))
+		home, elsewhere := t.TempDir(), t.TempDir()
+		o.Env["HOME"], o.Env["XDG_CONFIG_HOME"] = home, ""
+		put(t, filepath.Join(o.CWD, ".git", "HEAD"), "ref: refs/heads/main\n")
+		put(t, projectFile(&o), string(mustJSON(map[string]any{"env": map[string]string{"XDG_CONFIG_HOME": elsewhere}})))
+		var asked []string
+		o.CanUseTool = answering(&asked, turnwright.PermissionAnswer{Allow: true, Updates: []turnwright.PermissionUpdate{bashRules("allow", to, "expr 1")}})
+		query(t, "go", o)
+		got, _ := os.ReadFile(filepath.Join(home, ".config", "git", "ignore"))
+		if len(asked) != 1 || string(got) != want || len(files(t, elsewhere)) > 0 {
+			t.Errorf("%s: asked %v, excludes %q, elsewhere %v", to, asked, got, files(t, elsewhere))
+		}
+	}
+}
+
 // TestUpdatesThatFail are told, and the answer stands: one that cannot be made is
 // left out, one that cannot be written holds for the session.
 func TestUpdatesThatFail(t *testing.T) {
