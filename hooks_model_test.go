@@ -57,7 +57,7 @@ func ofHooks(srv *agenttest.Server) (all []*agenttest.Request) {
 // TestModelHooks: a model's answer decides on a call, on a result and on the
 // end of a turn.
 func TestModelHooks(t *testing.T) {
-	conform.Covers(t, "H-25", "H-36", "H-37", "H-39", "P-135")
+	conform.Covers(t, "H-36", "H-37", "H-39", "P-135")
 	no, yes := agenttest.Text(`{"ok": false, "reason": "not on a Friday"}`), agenttest.Text(`Sure: {"ok": true}`)
 	call := agenttest.Call("note", `{"text":"x"}`)
 	for name, tt := range map[string]struct {
@@ -156,7 +156,7 @@ func TestModelHookAtStop(t *testing.T) {
 // TestModelHookCosts: what hooks ask is on the bill, also what they ask last,
 // and the budget ends a run that they use up.
 func TestModelHookCosts(t *testing.T) {
-	conform.Covers(t, "H-36", "L-222", "L-40")
+	conform.Covers(t, "H-36", "L-222")
 	million := agenttest.Usage(agenttest.Text(`{"ok":true}`), 1_000_000, 0, 0, 0, 0)
 	run := func(limit *float64, handler string, env ...string) (outcome, *agenttest.Server) {
 		srv := judged(t, always(million), agenttest.Usage(agenttest.Text("one"), 1000, 0, 0, 0, 0))
@@ -194,7 +194,7 @@ func TestModelHookCosts(t *testing.T) {
 // TestAgentHook: it may look at files under the rules of the session, and do
 // nothing else.
 func TestAgentHook(t *testing.T) {
-	conform.Covers(t, "H-25", "H-38", "H-39")
+	conform.Covers(t, "H-38", "H-39")
 	dir := t.TempDir()
 	for name, text := range map[string]string{"open.txt": "the open text", "secret.txt": "the secret text"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -261,7 +261,7 @@ func TestAgentHook(t *testing.T) {
 // TestHTTPHooks: hooks of settings ask a server, with what settings let them
 // say and where settings let them ask.
 func TestHTTPHooks(t *testing.T) {
-	conform.Covers(t, "H-25", "H-32", "H-33", "H-34", "H-39")
+	conform.Covers(t, "H-32", "H-33", "H-34", "H-39")
 	var mu sync.Mutex
 	var got []string
 	check := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
