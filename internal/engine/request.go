@@ -29,7 +29,7 @@ const strayResult = "The message was only a tool result that belongs to no call,
 const defaultMaxTokens = 32000
 
 // admit lets an input start its turn: it makes init, refuses blank prompts and
-// asks the hooks. Commands and @files come here with later issues.
+// asks the hooks. Commands come here with a later issue.
 func (s *Session) admit(id string) func(context.Context) loop.Event {
 	in := s.machine.Prompt()
 	init := new(s.cfg.Init())
