@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -88,6 +89,13 @@ func (o *Options) build() (cfg engine.Config, set *live, err error) {
 		return cfg, nil, err
 	}
 	cfg.HookEvents = o.IncludeHookEvents
+	cfg.HookClient = sync.OnceValues(func() (*http.Client, error) {
+		c, err := anthropic.FromEnv(getenv)
+		if err != nil {
+			return nil, err
+		}
+		return c.Network()
+	})
 	if err = o.buildStore(&cfg, getenv); err != nil {
 		return cfg, nil, err
 	}
@@ -97,6 +105,7 @@ func (o *Options) build() (cfg engine.Config, set *live, err error) {
 	if err = o.chooseModel(&cfg, getenv, set.reader.Settings()); err != nil {
 		return cfg, nil, err
 	}
+	cfg.HookModel = o.hookModel(cfg)
 	cfg.Version, cfg.Title = Version(), displayTitle(o.Title)
 	dir := cfg.Dir
 	cfg.GitBranch = func() string { return gitBranch(dir) }
@@ -118,17 +127,25 @@ func (o *Options) build() (cfg engine.Config, set *live, err error) {
 // as they are now, of HookFiles and the callbacks. warn is told what of settings
 // cannot be used; nil: it was told already.
 func (o *Options) hookSet(callbacks hook.Table, set *live, warn func(string)) (*hook.Set, error) {
+	s := set.reader.Settings()
+	limits := hook.HTTPLimits{URLs: s.Get("allowedHttpHookUrls").Texts(), EnvVars: s.Get("httpHookAllowedEnvVars").Texts()}
 	var files []hook.File
-	for _, h := range set.reader.Settings().Hooks(o.bare(set.launched)) {
-		f, problems := hook.Parse(hook.Source(h.Source), h.File, h.JSON)
+	add := func(f hook.File, problems []*hook.Problem) {
+		f, more := f.Limit(limits)
 		files = append(files, f)
-		for _, p := range problems {
+		for _, p := range append(problems, more...) {
 			if warn != nil {
 				warn("Settings: " + p.Error())
 			}
 		}
 	}
-	hooks, err := hook.NewSet(hook.Config{Files: append(files, o.HookFiles...), Callbacks: callbacks})
+	for _, h := range s.Hooks(o.bare(set.launched)) {
+		add(hook.Parse(hook.Source(h.Source), h.File, h.JSON))
+	}
+	for _, f := range o.HookFiles {
+		add(f, nil)
+	}
+	hooks, err := hook.NewSet(hook.Config{Files: files, Callbacks: callbacks})
 	if err != nil {
 		return nil, &OptionError{Option: "Hooks", Reason: err.Error(), Err: err}
 	}
@@ -322,6 +339,23 @@ func (o *Options) chooseModel(cfg *engine.Config, getenv func(string) string, s 
 	return err
 }
 
+// hookModel finds the model for the questions of hooks. One that names none gets
+// a small model: the one that ANTHROPIC_DEFAULT_HAIKU_MODEL names, or the
+// catalog's. Another provider's may have no such model; there it is the one that
+// the session began with.
+func (o *Options) hookModel(cfg engine.Config) func(name string) (string, error) {
+	return func(name string) (string, error) {
+		switch {
+		case name == "" && o.ModelClient != nil && cfg.Getenv("ANTHROPIC_DEFAULT_HAIKU_MODEL") == "":
+			return cfg.ModelName, nil
+		case name == "":
+			name = "haiku"
+		}
+		name, _, err := o.priced(&cfg, name)
+		return name, err
+	}
+}
+
 // resumedModel is the model that a session goes on with (S-40); "": none.
 func (*Options) resumedModel(cfg *engine.Config) string {
 	if cfg.Resume == nil {
@@ -338,6 +372,16 @@ func (*Options) resumedModel(cfg *engine.Config) string {
 // resolveModel resolves an alias. A model without a price is an error under a
 // budget and a warning otherwise (L-224).
 func (o *Options) resolveModel(cfg *engine.Config, name string) (string, error) {
+	name, priced, err := o.priced(cfg, name)
+	if err == nil && !priced {
+		cfg.Warn(fmt.Sprintf("The model %q has no price in the catalog: its cost counts as 0.", name))
+	}
+	return name, err
+}
+
+// priced resolves an alias and says whether the model has a price, without which
+// no budget can be kept.
+func (o *Options) priced(cfg *engine.Config, name string) (resolved string, priced bool, err error) {
 	switch alias := strings.ToLower(strings.TrimSpace(name)); alias {
 	case "opus", "sonnet", "haiku": // what the user wants them to stand for (K-223)
 		if v := strings.TrimSpace(cfg.Getenv("ANTHROPIC_DEFAULT_" + strings.ToUpper(alias) + "_MODEL")); v != "" {
@@ -348,11 +392,11 @@ func (o *Options) resolveModel(cfg *engine.Config, name string) (string, error) 
 	info, ok := cfg.Catalog.Lookup(name)
 	if !ok || info.Price == nil {
 		if o.MaxBudgetUSD != nil {
-			return "", &OptionError{Option: "MaxBudgetUSD", Value: fmt.Sprint(*o.MaxBudgetUSD), Reason: fmt.Sprintf("the model %q has no price in the catalog, so the budget could not be kept; add one with Catalog.With", name)}
+			return "", false, &OptionError{Option: "MaxBudgetUSD", Value: fmt.Sprint(*o.MaxBudgetUSD), Reason: fmt.Sprintf("the model %q has no price in the catalog, so the budget could not be kept; add one with Catalog.With", name)}
 		}
-		cfg.Warn(fmt.Sprintf("The model %q has no price in the catalog: its cost counts as 0.", name))
+		return name, false, nil
 	}
-	return name, nil
+	return name, true, nil
 }
 
 // callOptions reads retries and timeouts from the environment (O-103).
@@ -438,7 +482,17 @@ func (o *Options) buildTools(cfg *engine.Config, getenv func(string) string, set
 	}
 	home, _ := configHome(getenv) // without one the user's file is missing
 	files := permfile.At(home, cfg.Dir)
-	cfg.Keep = files.Keep
+	warn, launched := cfg.Warn, set.launched
+	cfg.Keep = func(u permission.Update) error {
+		err := files.Keep(u)
+		if to, _ := u.Target(); err == nil && to == permission.SourceLocal {
+			// Where excludes are found is not for settings to say.
+			if err := files.Exclude(launched); err != nil {
+				warn("Git may take .claude/settings.local.json along: " + err.Error())
+			}
+		}
+		return err
+	}
 	base := permission.Config{
 		Mode: mode, Dirs: append([]string{cfg.Dir}, cfg.Dirs...), Home: homeDir(set.launched),
 		BypassAvailable: o.AllowDangerouslySkipPermissions, Tools: cfg.Tools.Names(), Inputs: inputsOf(tools),

@@ -272,7 +272,7 @@ func TestContractEmptyReply(t *testing.T) {
 // TestContractClock measures the times that a result reports.
 func TestContractClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conform.Covers(t, "M-57", "M-59", "M-60", "M-44")
+		conform.Covers(t, "M-57", "M-59", "M-60", "M-44", "W-273")
 		_, o := inMemory(t, agenttest.Script(
 			agenttest.DelayEach(agenttest.DeltaSize(agenttest.Call("nap", `{}`), 0), time.Second), // six events
 			agenttest.Delay(agenttest.Text("done"), 3*time.Second),

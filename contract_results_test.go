@@ -1,6 +1,7 @@
 package turnwright_test
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/turnwright/turnwright"
 	"github.com/turnwright/turnwright/agenttest"
+	"github.com/turnwright/turnwright/hook"
 	"github.com/turnwright/turnwright/internal/conform"
 )
 
@@ -17,7 +19,15 @@ import (
 // of the built-in tools: an object of the tool's own shape, and none where the
 // call failed before it made one.
 func TestStructuredResults(t *testing.T) {
-	conform.Covers(t, "M-37", "T-27", "W-242")
+	conform.Covers(t, "M-37", "T-27", "T-28", "T-29", "W-242")
+	// What the reference has beside that, if there is anything to say.
+	optional := map[string]string{
+		"Write": "gitDiff userModified", "Edit": "gitDiff", "Glob": "totalMatches countIsComplete",
+		"Grep":         "content numLines numMatches totalFiles totalLines appliedLimit appliedOffset",
+		"NotebookEdit": "old_source cell_id error",
+		"Bash": "isImage backgroundTaskId backgroundedByUser timedOutAfterMs backgroundCwdHint backgroundEndsWithFinalResponse dangerouslyDisableSandbox " +
+			"returnCodeInterpretation noOutputExpected structuredContent persistedOutputPath persistedOutputSize rawOutputPath gitOperation",
+	}
 	calls := []struct {
 		name, input string
 		keys        []string // of tool_use_result; nil: there is none
@@ -30,6 +40,7 @@ func TestStructuredResults(t *testing.T) {
 		{"NotebookEdit", `{"notebook_path":"n.ipynb","new_source":"2","cell_id":"c"}`, []string{"new_source", "cell_type", "language", "edit_mode", "notebook_path", "original_file", "updated_file"}},
 		{"Bash", `{"command":"echo hi"}`, []string{"stdout", "stderr", "interrupted"}},
 		{"Bash", `{"command":"exit 3"}`, []string{"stdout", "stderr", "interrupted"}},
+		{"Bash", `{"command":"sleep 600","run_in_background":true}`, []string{"stdout", "stderr", "interrupted", "backgroundTaskId"}},
 		{"Read", `{"file_path":"missing.txt"}`, nil},
 		{"TaskStop", `{"task_id":"nope"}`, nil},
 	}
@@ -48,6 +59,11 @@ func TestStructuredResults(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	told := map[string]json.RawMessage{} // hooks, by call
+	o.Hooks = on(hook.PostToolUse, hook.On(func(_ context.Context, in *hook.PostToolUseInput) (hook.Output, error) {
+		told[in.ToolUseID] = in.ToolResponse
+		return hook.Output{}, nil
+	}))
 	out := query(t, "go", o)
 	i := 0
 	for _, m := range out.messages {
@@ -69,6 +85,14 @@ func TestStructuredResults(t *testing.T) {
 			if _, ok := got[key]; !ok {
 				t.Errorf("%s: tool_use_result has no %q: %s", c.name, key, u.ToolUseResult)
 			}
+		}
+		for key := range got {
+			if !slices.Contains(c.keys, key) && !slices.Contains(strings.Fields(optional[c.name]), key) {
+				t.Errorf("%s: tool_use_result has %q, which the reference has not: %s", c.name, key, u.ToolUseResult)
+			}
+		}
+		if res := u.ToolResults()[0]; !res.IsError && string(told[res.ToolUseID]) != string(u.ToolUseResult) {
+			t.Errorf("%s: hooks are told %s, the stream %s", c.name, told[res.ToolUseID], u.ToolUseResult)
 		}
 	}
 	if i != len(calls) {

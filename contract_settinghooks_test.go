@@ -3,6 +3,7 @@ package turnwright_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -57,6 +58,43 @@ func TestHooksOfSettings(t *testing.T) {
 				t.Errorf("results %+v, want %q", res, tt.want)
 			}
 		})
+	}
+}
+
+// TestUntrustedContent: a project that nobody trusts runs its hooks, for a run
+// without a person asks nobody, unless the run is told to leave them out.
+func TestUntrustedContent(t *testing.T) {
+	conform.Covers(t, "C-134", "H-5", "H-7")
+	for name, tt := range map[string]struct {
+		set      func(*turnwright.Options)
+		ran      bool
+		variable string // of the project, as commands see it
+	}{
+		"as it is":        {func(*turnwright.Options) {}, true, "from-project"},
+		"without project": {func(o *turnwright.Options) { o.SettingSources = []string{"user", "local"} }, false, ""},
+		"no source":       {func(o *turnwright.Options) { o.SettingSources = []string{} }, false, ""},
+		"bare":            {func(o *turnwright.Options) { o.Bare = true }, false, "from-project"}, // C-135
+		"hooks off":       {func(o *turnwright.Options) { o.Settings = `{"disableAllHooks":true}` }, false, "from-project"},
+	} {
+		srv := agenttest.NewServer(t, bashCalls("echo \"<$OF_PROJECT>\""))
+		o := base(t, srv)
+		o.AllowedTools = []string{"Bash"}
+		var hooks []string
+		for _, ev := range []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd"} {
+			hooks = append(hooks, fmt.Sprintf(`%q:[{"hooks":[{"type":"command","command":"echo %s >> ran.txt"},{"type":"http","url":"http://127.0.0.1:1/"}]}]`, ev, ev))
+		}
+		put(t, projectFile(&o), `{"env":{"OF_PROJECT":"from-project"},"hooks":{`+strings.Join(hooks, ",")+`}}`)
+		tt.set(&o)
+		if out := query(t, "go", o); out.err != nil {
+			t.Fatal(out.err)
+		}
+		ran, _ := os.ReadFile(filepath.Join(o.CWD, "ran.txt"))
+		if n := len(strings.Fields(string(ran))); n > 0 != tt.ran || tt.ran && n != len(hooks) {
+			t.Errorf("%s: ran %q", name, ran)
+		}
+		if got := srv.Requests()[1].LastToolResults()[0].Text; got != "<"+tt.variable+">" {
+			t.Errorf("%s: the variable is %s", name, got)
+		}
 	}
 }
 

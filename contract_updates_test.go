@@ -97,6 +97,54 @@ func TestUpdatesHoldAtOnce(t *testing.T) {
 	}
 }
 
+// TestDeniedToolIsWithdrawn: a tool that an answer denies altogether is not
+// offered again, until another answer takes that back.
+func TestDeniedToolIsWithdrawn(t *testing.T) {
+	conform.Covers(t, "T-10", "M-18", "P-122", "P-129")
+	all := permission.RuleValue{ToolName: "Bash"}
+	deny := turnwright.PermissionUpdate{Type: permission.UpdateAddRules, Behavior: "deny", Rules: []permission.RuleValue{all}}
+	back := turnwright.PermissionUpdate{Type: permission.UpdateRemoveRules, Behavior: "deny", Rules: []permission.RuleValue{all}}
+	write := agenttest.Call("Write", `{"file_path":"a","content":"b"}`)
+	srv := agenttest.NewServer(t, agenttest.Script(
+		together("expr 1", "expr 2"), agenttest.Call("Bash", `{"command":"expr 3"}`), agenttest.Text("one"), write, agenttest.Text("two"),
+	))
+	o := base(t, srv)
+	var asked []string
+	o.CanUseTool = answering(&asked, turnwright.PermissionAnswer{Allow: true, Updates: []turnwright.PermissionUpdate{deny}}, turnwright.PermissionAnswer{Allow: true, Updates: []turnwright.PermissionUpdate{back}})
+	s, err := turnwright.NewSession(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var inits []bool
+	for _, prompt := range []string{"first", "second"} {
+		if _, err := s.Send(t.Context(), turnwright.Input{Text: prompt}); err != nil {
+			t.Fatal(err)
+		}
+		for m, err := range s.Messages(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if init, ok := m.(*message.Init); ok {
+				inits = append(inits, slices.Contains(init.Tools, "Bash"))
+			}
+			if _, ok := m.(*turnwright.ResultMessage); ok {
+				break
+			}
+		}
+	}
+	var offered []bool
+	for _, r := range srv.Requests() {
+		offered = append(offered, slices.Contains(r.ToolNames(), "Bash"))
+	}
+	if !slices.Equal(offered, []bool{true, false, false, false, true}) || !slices.Equal(inits, []bool{true, false}) {
+		t.Errorf("offered %v, init %v", offered, inits)
+	}
+	if got := srv.Requests()[2].LastToolResults()[0]; !got.IsError || !strings.Contains(got.Text, "deny rule") {
+		t.Errorf("called all the same: %+v", got)
+	}
+}
+
 // files are the names of all files below a directory.
 func files(t *testing.T, dir string) (names []string) {
 	t.Helper()
@@ -173,6 +221,26 @@ func TestUpdatesAreKept(t *testing.T) {
 	}
 	if got := files(t, o.CWD); len(got) != 2 {
 		t.Errorf("files %q", got)
+	}
+}
+
+// TestLocalFileIsExcluded: a local settings file that an answer makes in a
+// repository does not get into it; settings do not say where that is written.
+func TestLocalFileIsExcluded(t *testing.T) {
+	conform.Covers(t, "C-20")
+	for to, want := range map[string]string{"localSettings": "**/.claude/settings.local.json\n", "projectSettings": "", "session": ""} {
+		o := base(t, agenttest.NewServer(t, bashCalls("expr 1")))
+		home, elsewhere := t.TempDir(), t.TempDir()
+		o.Env["HOME"], o.Env["XDG_CONFIG_HOME"] = home, ""
+		put(t, filepath.Join(o.CWD, ".git", "HEAD"), "ref: refs/heads/main\n")
+		put(t, projectFile(&o), string(mustJSON(map[string]any{"env": map[string]string{"XDG_CONFIG_HOME": elsewhere}})))
+		var asked []string
+		o.CanUseTool = answering(&asked, turnwright.PermissionAnswer{Allow: true, Updates: []turnwright.PermissionUpdate{bashRules("allow", to, "expr 1")}})
+		query(t, "go", o)
+		got, _ := os.ReadFile(filepath.Join(home, ".config", "git", "ignore"))
+		if len(asked) != 1 || string(got) != want || len(files(t, elsewhere)) > 0 {
+			t.Errorf("%s: asked %v, excludes %q, elsewhere %v", to, asked, got, files(t, elsewhere))
+		}
 	}
 }
 

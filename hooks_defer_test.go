@@ -15,7 +15,7 @@ import (
 // TestDefer: a deferred call ends the run and waits for the next prompt, in
 // another process too, where the hooks are asked again.
 func TestDefer(t *testing.T) {
-	conform.Covers(t, "H-108", "H-109", "H-106", "L-139", "L-140", "L-141", "W-161")
+	conform.Covers(t, "H-108", "H-109", "H-106", "L-139", "L-140", "L-141", "W-161", "W-273")
 	srv := agenttest.NewServer(t, agenttest.Script(
 		agenttest.Blocks(agenttest.Text("I note it."), agenttest.CallID("toolu_1", "note", `{"text":"x"}`)), agenttest.Text("noted"),
 	))

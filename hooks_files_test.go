@@ -17,16 +17,6 @@ import (
 	"github.com/turnwright/turnwright/internal/conform"
 )
 
-// fileHooks reads the hooks of a settings file.
-func fileHooks(t testing.TB, raw string) []hook.File {
-	t.Helper()
-	f, problems := hook.Parse(hook.SourceProject, "settings.json", json.RawMessage(raw))
-	for _, p := range problems {
-		t.Fatal(p)
-	}
-	return []hook.File{f}
-}
-
 // TestCommandHooksBlock: which commands keep a call from running.
 func TestCommandHooksBlock(t *testing.T) {
 	conform.Covers(t, "B-065", "H-41", "H-42", "H-43", "H-44", "H-45", "H-46", "H-73")
@@ -159,7 +149,7 @@ func TestDocumentedHooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := page{name: "docs/hooks.md", text: string(raw)}.fenced("json")
-	if len(blocks) != 3 {
+	if len(blocks) != 5 {
 		t.Fatalf("%d blocks of JSON", len(blocks))
 	}
 	var all []hook.File
@@ -185,8 +175,22 @@ func TestDocumentedHooks(t *testing.T) {
 	}
 	srv = agenttest.NewServer(t, agenttest.Script(agenttest.Text("Finished."), agenttest.Call("Bash", `{"command":"touch done.txt"}`), agenttest.Text("Now it is.")))
 	o = base(t, srv)
-	o.HookFiles, o.AllowedTools = all[2:], []string{"Bash"}
+	o.HookFiles, o.AllowedTools = all[2:3], []string{"Bash"}
 	if out := query(t, "go", o); *out.result.Result != "Now it is." || !strings.Contains(srv.Requests()[1].UserText(), "Write done.txt before you stop.") {
 		t.Errorf("%+v", out.result)
+	}
+	// The same question to a model, and the request.
+	srv = judged(t, always(agenttest.Text(`{"ok":false,"reason":"Name the tests."}`)), agenttest.Text("Finished."), agenttest.Text("I ran none."))
+	o = base(t, srv)
+	o.HookFiles, o.Env["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"] = all[4:], "1"
+	if out := query(t, "go", o); *out.result.Result != "I ran none." || !strings.Contains(ofHooks(srv)[0].UserText(), `The event: {"session_id"`) {
+		t.Errorf("%+v", out.result)
+	}
+	set, err := hook.NewSet(hook.Config{Files: all[3:4]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := set.Match(&hook.PreToolUseInput{ToolName: "Bash"})[0]; h.HTTP.URL != "https://hooks.example.com/check" || h.HTTP.Header(func(string) string { return "t0" }).Get("Authorization") != "Bearer t0" {
+		t.Errorf("%+v", h.HTTP)
 	}
 }

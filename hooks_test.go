@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +28,16 @@ func answers(o hook.Output) hook.Func {
 
 // on is a table with callbacks of one event.
 func on(ev hook.Event, funcs ...hook.Func) hook.Table { return hook.Table{ev: {{Hooks: funcs}}} }
+
+// fileHooks reads the hooks of a settings file.
+func fileHooks(t testing.TB, raw string) []hook.File {
+	t.Helper()
+	f, problems := hook.Parse(hook.SourceProject, "settings.json", json.RawMessage(raw))
+	for _, p := range problems {
+		t.Fatal(p)
+	}
+	return []hook.File{f}
+}
 
 // hooked runs one call of the tool note, with the text, under hooks.
 func hooked(t *testing.T, notes *[]string, text string, set func(*turnwright.Options)) (outcome, *agenttest.Server) {
@@ -58,6 +69,54 @@ func (o *outcome) infos() (texts []string) {
 		}
 	}
 	return texts
+}
+
+// TestHooksTellTheUser: what hooks have to say to the user is a status line of
+// the stream, which names its call and says when the turn ends by it.
+func TestHooksTellTheUser(t *testing.T) {
+	conform.Covers(t, "H-45", "H-48", "H-50", "M-70", "W-301")
+	broken := func(context.Context, hook.Input, string) (hook.Output, error) {
+		return hook.Output{}, errors.New("broken")
+	}
+	for ev, want := range map[hook.Event][]message.Informational{
+		hook.PreToolUse: {
+			{Content: "PreToolUse:note: one\nPreToolUse:note: two", Level: "info", ToolUseID: "toolu_1"},
+			{Content: "enough", Level: "notice", ToolUseID: "toolu_1", PreventContinuation: true},
+		},
+		hook.PostToolUse: {
+			{Content: "PostToolUse:note: one\nPostToolUse:note: two", Level: "info", ToolUseID: "toolu_1"},
+			{Content: "PostToolUse:note hook error\nbroken", Level: "warning", ToolUseID: "toolu_1"},
+			{Content: "enough", Level: "notice", ToolUseID: "toolu_1", PreventContinuation: true},
+		},
+		hook.Stop: {
+			{Content: "Stop: one\nStop: two", Level: "info"},
+			{Content: "Stop hook error\nbroken", Level: "warning"},
+			{Content: "enough", Level: "notice", PreventContinuation: true},
+		},
+	} {
+		srv := agenttest.NewServer(t, agenttest.Script(agenttest.CallID("toolu_1", "note", `{"text":"x"}`), agenttest.Text("done")))
+		o := base(t, srv)
+		var notes []string
+		o.CustomTools, o.AllowedTools = []turnwright.Tool{note(&notes)}, []string{"note"}
+		funcs := []hook.Func{answers(hook.Output{SystemMessage: "one\ntwo\n", Stop: true, StopReason: "enough"})}
+		if ev != hook.PreToolUse { // there a failure denies
+			funcs = append(funcs, broken)
+		}
+		o.Hooks = on(ev, funcs...)
+		out := query(t, "go", o)
+		var got []message.Informational
+		for _, m := range out.messages {
+			if i, ok := m.(*message.Informational); ok {
+				if i.UUID == "" || i.SessionID != out.result.SessionID {
+					t.Errorf("%+v", i)
+				}
+				got = append(got, message.Informational{Content: i.Content, Level: i.Level, ToolUseID: i.ToolUseID, PreventContinuation: i.PreventContinuation})
+			}
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v", ev, got)
+		}
+	}
 }
 
 // TestHookDecides: a hook comes before rules and mode, and its decision holds as

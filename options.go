@@ -74,8 +74,9 @@ type Options struct {
 	// call and may deny it, change its input and add to what the model is told;
 	// see package hook and docs/hooks.md.
 	Hooks hook.Table
-	// HookFiles are hooks that run commands, as hook.Parse reads them from the
-	// "hooks" of a settings file. They run beside Hooks.
+	// HookFiles are hooks that run commands or ask servers and models, as
+	// hook.Parse reads them from the "hooks" of a settings file. They run beside
+	// Hooks.
 	HookFiles []hook.File
 	// IncludeHookEvents shows each run of a hook on the stream (O-93, M-84).
 	IncludeHookEvents bool
@@ -277,7 +278,8 @@ type Input struct {
 	// UUID names the message; "": a random one. It comes back as
 	// user_message_uuid of the result (M-39).
 	UUID string
-	// Text is the prompt. With Blocks it stands before them.
+	// Text is the prompt. With Blocks it stands before them. A file that it names
+	// as "@path" comes along where Read may read it without a question.
 	Text string
 	// Blocks are content blocks, such as images (L-200).
 	Blocks []Block

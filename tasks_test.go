@@ -66,7 +66,7 @@ func (j *job) Close() error {
 // the result leads to a user turn of its own.
 func TestTaskEndsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conform.Covers(t, "T-138", "T-139", "L-211", "M-66", "M-91", "M-97", "M-93", "M-94", "M-96", "W-293", "W-296", "W-297")
+		conform.Covers(t, "T-138", "T-139", "L-211", "M-66", "M-91", "M-97", "M-93", "M-94", "M-96", "W-273", "W-293", "W-296", "W-297")
 		srv, o := inMemory(t, agenttest.Script(
 			agenttest.Call("job", `{"seconds":3}`), agenttest.Text("It works."), agenttest.Text("It is done."),
 		))

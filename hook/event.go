@@ -133,6 +133,8 @@ const (
 	defaultTimeout = 600 * time.Second
 	promptTimeout  = 30 * time.Second
 	displayTimeout = 10 * time.Second
+	askTimeout     = 30 * time.Second // of a question to a model
+	agentTimeout   = 60 * time.Second // of one that may look at files first
 	// EndTimeout is what the hooks of SessionEnd have together.
 	EndTimeout = 1500 * time.Millisecond
 	// MaxEndTimeout is the most that a hook of a settings file can raise
@@ -140,7 +142,20 @@ const (
 	MaxEndTimeout = 60 * time.Second
 )
 
-// Timeout returns the time limit of a handler that has none of its own (H-62).
+// timeoutOf returns the time limit of a handler of a file that has none of its
+// own (H-62).
+func timeoutOf(ev Event, typ string) time.Duration {
+	switch typ {
+	case typePrompt:
+		return askTimeout
+	case typeAgent:
+		return agentTimeout
+	}
+	return ev.Timeout()
+}
+
+// Timeout returns the time limit of a callback or a command that has none of its
+// own (H-62).
 func (e Event) Timeout() time.Duration {
 	if f := events[e]; f.limit != 0 {
 		return f.limit

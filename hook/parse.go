@@ -53,7 +53,7 @@ type File struct {
 
 type fileGroup struct {
 	matcher  matcher
-	handlers []Command
+	handlers []Handler
 }
 
 // Command is a handler that runs a program (H-26).
@@ -63,13 +63,9 @@ type Command struct {
 	Command string
 	Args    []string
 	Shell   string // bash, powershell; "": sh, on Windows bash or PowerShell
-	If      string // a permission rule that the call must match (H-22); "": none
-	Timeout time.Duration
 	// Async does not wait for the command (H-68); Rewake also wakes the model
 	// when it exits with 2 (H-69).
 	Async, Rewake bool
-	Once          bool // of a skill: it runs once (H-12)
-	StatusMessage string
 }
 
 // Problem is something in a file that is left out. The rest of the file holds.
@@ -169,59 +165,94 @@ func (p *parser) group(place string, ev Event, raw json.RawMessage) (g fileGroup
 	return g, len(g.handlers) > 0
 }
 
-func (p *parser) handler(place string, ev Event, raw json.RawMessage) (c Command, ok bool) {
+func (p *parser) handler(place string, ev Event, raw json.RawMessage) (h Handler, ok bool) {
 	o := p.object(place, raw)
 	if o == nil {
-		return c, false
+		return h, false
 	}
 	typ, seconds := "", 0.0
 	if !p.field(place, o, "type", "a string", &typ) {
-		return c, false
+		return h, false
 	}
 	switch {
 	case !slices.Contains(allTypes, typ):
 		p.problem(place+".type", "must be one of %q, not %q", allTypes, typ)
-		return c, false
+		return h, false
 	case !slices.Contains(events[ev].types, typ):
 		p.problem(place+".type", "%s takes no hooks of the type %q, only %s", ev, typ, strings.Join(events[ev].types, ", "))
-		return c, false
-	case typ != typeCommand:
+		return h, false
+	case typ == typeMCP:
 		p.problem(place+".type", "hooks of the type %q are not supported yet", typ)
-		return c, false
+		return h, false
 	}
-	ok = p.field(place, o, "command", "a string", &c.Command)
-	ok = p.field(place, o, "args", "a list of strings", &c.Args) && ok
-	ok = p.field(place, o, "shell", "a string", &c.Shell) && ok
-	ok = p.field(place, o, "if", "a string", &c.If) && ok
+	h.place = place
+	ok = p.field(place, o, "if", "a string", &h.If)
 	ok = p.field(place, o, "timeout", "a number of seconds", &seconds) && ok
-	ok = p.field(place, o, "async", "true or false", &c.Async) && ok
-	ok = p.field(place, o, "asyncRewake", "true or false", &c.Rewake) && ok
-	ok = p.field(place, o, "once", "true or false", &c.Once) && ok
-	ok = p.field(place, o, "statusMessage", "a string", &c.StatusMessage) && ok
-	if !ok {
-		return c, false
+	ok = p.field(place, o, "once", "true or false", &h.Once) && ok
+	ok = p.field(place, o, "statusMessage", "a string", &h.StatusMessage) && ok
+	switch typ {
+	case typeCommand:
+		h.Command, ok = p.command(place, o, ok)
+	case typeHTTP:
+		h.HTTP, ok = p.http(place, o, ok)
+	default:
+		h.Prompt, ok = p.prompt(place, o, typ == typeAgent, ok)
 	}
-	c.Async = c.Async || c.Rewake
+	if !ok {
+		return h, false
+	}
 	switch {
-	case strings.TrimSpace(c.Command) == "":
-		p.problem(place+".command", "is missing or empty")
-		return c, false
-	case c.Shell != "" && c.Shell != "bash" && c.Shell != "powershell":
-		p.problem(place+".shell", "must be bash or powershell, not %q", c.Shell)
-		return c, false
 	case seconds < 0 || seconds > math.MaxInt64/float64(time.Second):
 		p.problem(place+".timeout", "must be a number of seconds, not %v", seconds)
-		return c, false
-	case c.If != "" && !events[ev].rules:
+		return h, false
+	case h.If != "" && !events[ev].rules:
 		p.problem(place+".if", "is not looked at for %s, so the hook never runs", ev) // H-22
-		return c, false
+		return h, false
 	}
-	c.Timeout = time.Duration(seconds * float64(time.Second))
-	if c.If != "" {
-		if _, err := permission.ParseRule(c.If); err != nil {
+	h.Timeout = time.Duration(seconds * float64(time.Second))
+	if h.If != "" {
+		if _, err := permission.ParseRule(h.If); err != nil {
 			p.problem(place+".if", "%w", err)
-			return c, false
+			return h, false
 		}
 	}
-	return c, true
+	h.key = h.identity()
+	if h.Timeout == 0 {
+		h.Timeout = timeoutOf(ev, typ)
+	}
+	return h, true
+}
+
+// identity is a text that identical handlers have in common (H-6).
+func (h *Handler) identity() string {
+	text := fmt.Sprintf("%q %v %v %q", h.If, h.Once, h.Timeout, h.StatusMessage)
+	switch {
+	case h.Command != nil:
+		return text + fmt.Sprintf("%#v", *h.Command)
+	case h.HTTP != nil:
+		return text + fmt.Sprintf("%#v", *h.HTTP)
+	}
+	return text + fmt.Sprintf("%#v", *h.Prompt)
+}
+
+// command reads the fields of a command (H-26). ok says whether those that all
+// handlers have can be used.
+func (p *parser) command(place string, o object, ok bool) (*Command, bool) {
+	c := &Command{}
+	ok = p.field(place, o, "command", "a string", &c.Command) && ok
+	ok = p.field(place, o, "args", "a list of strings", &c.Args) && ok
+	ok = p.field(place, o, "shell", "a string", &c.Shell) && ok
+	ok = p.field(place, o, "async", "true or false", &c.Async) && ok
+	ok = p.field(place, o, "asyncRewake", "true or false", &c.Rewake) && ok
+	c.Async = c.Async || c.Rewake
+	switch {
+	case !ok:
+	case strings.TrimSpace(c.Command) == "":
+		p.problem(place+".command", "is missing or empty")
+		return nil, false
+	case c.Shell != "" && c.Shell != "bash" && c.Shell != "powershell":
+		p.problem(place+".shell", "must be bash or powershell, not %q", c.Shell)
+		return nil, false
+	}
+	return c, ok
 }

@@ -18,19 +18,24 @@ type ctx = stdcontext.Context
 
 // TestParse: what a file has, and what is left out alone.
 func TestParse(t *testing.T) {
-	conform.Covers(t, "H-1", "H-3", "H-21", "H-22", "H-26", "H-40", "B-048", "B-079", "C-16")
+	conform.Covers(t, "H-1", "H-3", "H-21", "H-22", "H-26", "H-39", "H-40", "H-62", "B-048", "B-079", "C-16")
 	f, problems := Parse(SourceProject, "/p/settings.json", json.RawMessage(`{
 		"PreToolUse": [
 			{"matcher": "Bash", "hooks": [
 				{"type": "command", "command": "one", "timeout": 1.5, "if": "Bash(git *)", "statusMessage": "s", "unknown": 1},
 				{"type": "command", "command": "two", "args": ["a b", ""], "async": true},
 				{"type": "command", "command": "three", "timeout": "ten"},
-				{"type": "http", "url": "http://localhost"},
+				{"type": "mcp_tool", "server": "s", "tool": "t"},
 				{"type": "magic"}, {"type": 7}, 7, null,
 				{"type": "command"},
 				{"type": "command", "command": "x", "shell": "fish"},
 				{"type": "command", "command": "x", "timeout": -1},
-				{"type": "command", "command": "x", "if": "Bash("}
+				{"type": "command", "command": "x", "if": "Bash("},
+				{"type": "http", "url": "http://localhost", "headers": {"A": "$B"}, "allowedEnvVars": ["B"], "if": "Bash(x)", "once": true},
+				{"type": "http"}, {"type": "http", "url": "ftp://localhost"}, {"type": "http", "url": "/x"}, {"type": "http", "url": "http://x", "headers": {"A": 1}},
+				{"type": "prompt", "prompt": "fine?", "model": "haiku", "continueOnBlock": true},
+				{"type": "agent", "prompt": "look"},
+				{"type": "prompt", "prompt": " "}, {"type": "agent"}, {"type": "prompt", "prompt": "x", "model": 1}
 			]},
 			{"matcher": "(", "hooks": [{"type": "command", "command": "never"}]},
 			{"matcher": 7, "hooks": []}, {"hooks": {}}, "x"
@@ -51,7 +56,10 @@ func TestParse(t *testing.T) {
 		"hooks.PreToolUse[0].hooks[2].timeout", "hooks.PreToolUse[0].hooks[3].type", "hooks.PreToolUse[0].hooks[4].type",
 		"hooks.PreToolUse[0].hooks[5].type", "hooks.PreToolUse[0].hooks[6]", "hooks.PreToolUse[0].hooks[7]",
 		"hooks.PreToolUse[0].hooks[8].command", "hooks.PreToolUse[0].hooks[9].shell", "hooks.PreToolUse[0].hooks[10].timeout",
-		"hooks.PreToolUse[0].hooks[11].if", "hooks.PreToolUse[1].matcher", "hooks.PreToolUse[2].matcher", "hooks.PreToolUse[3].hooks",
+		"hooks.PreToolUse[0].hooks[11].if",
+		"hooks.PreToolUse[0].hooks[13].url", "hooks.PreToolUse[0].hooks[14].url", "hooks.PreToolUse[0].hooks[15].url", "hooks.PreToolUse[0].hooks[16].headers",
+		"hooks.PreToolUse[0].hooks[19].prompt", "hooks.PreToolUse[0].hooks[20].prompt", "hooks.PreToolUse[0].hooks[21].model",
+		"hooks.PreToolUse[1].matcher", "hooks.PreToolUse[2].matcher", "hooks.PreToolUse[3].hooks",
 		"hooks.PreToolUse[4]", "hooks.SessionStart[0].hooks[0].type", "hooks.Setup", "hooks.Stop[0].hooks[0].if", "hooks.preToolUse",
 	}
 	if !slices.Equal(places, want) {
@@ -61,18 +69,29 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []Command
+	var got []Handler
 	for _, in := range []Input{&PreToolUseInput{ToolName: "Bash"}, &PreToolUseInput{ToolName: "Edit"}, &SessionStartInput{Source: "startup"}, &StopInput{}} {
 		for _, h := range set.Match(in) {
-			got = append(got, *h.Command)
+			h.key, h.place = "", ""
+			got = append(got, h)
 		}
 	}
-	if commands := []Command{
-		{Command: "one", Timeout: 1500 * time.Millisecond, If: "Bash(git *)", StatusMessage: "s"},
-		{Command: "two", Args: []string{"a b", ""}, Async: true},
-		{Command: "four", Async: true, Rewake: true, Shell: "bash"},
-		{Command: "six"},
-	}; !reflect.DeepEqual(got, commands) {
+	own := func(h Handler) Handler {
+		h.Source = SourceProject
+		if h.Timeout == 0 {
+			h.Timeout = defaultTimeout
+		}
+		return h
+	}
+	if want := []Handler{
+		own(Handler{Command: &Command{Command: "one"}, Timeout: 1500 * time.Millisecond, If: "Bash(git *)", StatusMessage: "s"}),
+		own(Handler{Command: &Command{Command: "two", Args: []string{"a b", ""}, Async: true}}),
+		own(Handler{HTTP: &HTTP{URL: "http://localhost", Headers: map[string]string{"A": "$B"}, EnvVars: []string{"B"}}, If: "Bash(x)", Once: true}),
+		own(Handler{Prompt: &Prompt{Text: "fine?", Model: "haiku", GoOn: true}, Timeout: askTimeout}),
+		own(Handler{Prompt: &Prompt{Text: "look", GoOn: true, Agent: true}, Timeout: agentTimeout}),
+		own(Handler{Command: &Command{Command: "four", Async: true, Rewake: true, Shell: "bash"}}),
+		own(Handler{Command: &Command{Command: "six"}}),
+	}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
 	for _, raw := range []string{"", "null", "{}"} {

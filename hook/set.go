@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"fmt"
 	"slices"
 	"time"
 )
@@ -29,13 +28,24 @@ type setGroup struct {
 	handlers []Handler
 }
 
-// Handler is something that runs at an event: a command or a callback.
+// Handler is something that runs at an event. It is one of Func, Command, HTTP
+// and Prompt; the others are nil.
 type Handler struct {
 	Source                 Source
 	PluginRoot, PluginData string
-	Command                *Command // nil: a callback
-	Func                   Func
-	Timeout                time.Duration
+
+	Func    Func     // a callback
+	Command *Command // runs a program
+	HTTP    *HTTP    // sends a request
+	Prompt  *Prompt  // asks a model
+
+	If            string // a permission rule that the call must match (H-22); "": none
+	Once          bool   // of a skill: it runs once (H-12)
+	StatusMessage string
+	Timeout       time.Duration
+
+	key   string // of identical handlers of files
+	place string // in its file, as in Problem
 }
 
 // NewSet makes hooks ready. It fails for a table of callbacks that Check
@@ -56,7 +66,7 @@ func NewSet(c Config) (*Set, error) {
 		}
 		for ev, groups := range f.groups {
 			for _, g := range groups {
-				s.groups[ev] = append(s.groups[ev], f.group(ev, g))
+				s.groups[ev] = append(s.groups[ev], f.group(g))
 			}
 		}
 	}
@@ -85,16 +95,10 @@ func NewSet(c Config) (*Set, error) {
 	return s, nil
 }
 
-func (f *File) group(ev Event, g fileGroup) setGroup {
+func (f *File) group(g fileGroup) setGroup {
 	own := setGroup{matcher: g.matcher}
-	for i := range g.handlers {
-		h := Handler{
-			Source: f.Source, PluginRoot: f.PluginRoot, PluginData: f.PluginData,
-			Command: &g.handlers[i], Timeout: g.handlers[i].Timeout,
-		}
-		if h.Timeout == 0 {
-			h.Timeout = ev.Timeout()
-		}
+	for _, h := range g.handlers {
+		h.Source, h.PluginRoot, h.PluginData = f.Source, f.PluginRoot, f.PluginData
 		own.handlers = append(own.handlers, h)
 	}
 	return own
@@ -118,12 +122,11 @@ func (s *Set) Match(in Input) (matched []Handler) {
 			continue
 		}
 		for _, h := range g.handlers {
-			if h.Command != nil && h.Source.settings() {
-				key := fmt.Sprintf("%#v", *h.Command)
-				if seen[key] {
+			if h.Func == nil && h.Source.settings() {
+				if seen[h.key] {
 					continue
 				}
-				seen[key] = true
+				seen[h.key] = true
 			}
 			matched = append(matched, h)
 		}
@@ -141,7 +144,7 @@ func (s *Set) EndTimeout() time.Duration {
 	}
 	for _, g := range s.groups[SessionEnd] {
 		for _, h := range g.handlers {
-			if h.Command != nil && h.Source.settings() {
+			if h.Func == nil && h.Source.settings() {
 				limit = max(limit, min(h.Timeout, MaxEndTimeout))
 			}
 		}

@@ -173,7 +173,7 @@ func fillAll(v reflect.Value) {
 func TestMessageShapes(t *testing.T) {
 	conform.Covers(t, "M-4", "M-10", "M-16", "M-25", "M-35", "M-53", "M-54", "M-55", "M-56", "M-72",
 		"M-80", "M-81", "M-82", "M-83", "M-87", "M-89", "M-91", "M-92", "M-102",
-		"L-54", "L-55", "W-222", "W-262", "W-291", "W-293", "W-294", "W-295", "W-302", "W-303", "W-304")
+		"L-54", "L-55", "W-222", "W-262", "W-291", "W-293", "W-294", "W-295", "W-301", "W-302", "W-303", "W-304")
 	seen := map[string]bool{}
 	for _, m := range samples() {
 		typ, subtype := m.Kind()

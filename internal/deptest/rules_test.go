@@ -41,7 +41,7 @@ var layers = []layer{
 	{"internal/mcp", []string{"message", "permission", "tool"}, "MCP tools are tools like any other"},
 	{"internal/project/settings", []string{"permission", "internal/rawjson", "internal/names", "internal/gitdir"}, "settings become values and rules; nothing is started and nothing written"},
 	{"internal/project", []string{"message", "permission", "hook", "tool"}, "what is read from disk becomes rules, hooks and texts, and starts nothing"},
-	{"internal/permfile", []string{"permission", "internal/names"}, "writes what an update says into a settings file, and decides nothing"},
+	{"internal/permfile", []string{"permission", "internal/names", "internal/search"}, "writes what an update says into a settings file, and decides nothing"},
 	{"internal/engine", []string{
 		"message", "model", "tool", "permission", "hook", "session",
 		"internal/history", "internal/budget", "internal/loop", "internal/journal", "internal/project", "internal/mcp", "internal/instructions", "internal/hookrun", "internal/envvar", "internal/rawjson",

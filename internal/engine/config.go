@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"net/http"
 	"time"
 
 	"github.com/turnwright/turnwright/hook"
@@ -53,6 +54,10 @@ type Config struct {
 
 	Hooks      *hook.Set // at the start; nil: none
 	HookEvents bool      // runs of hooks are shown (O-93)
+	// HookClient sends the requests of HTTP hooks; nil: no such hook can run.
+	HookClient func() (*http.Client, error)
+	// HookModel is the model that a hook's name for it means; "" is a small one.
+	HookModel func(name string) (string, error)
 
 	Resume     *Resume       // nil: a new session
 	Title      string        // of a session that has none (S-47)

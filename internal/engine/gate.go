@@ -109,12 +109,26 @@ func (s *Session) question(c loop.Call, spec tool.Spec, input json.RawMessage, d
 // titleSize bounds the part of a title that comes from the input, in characters.
 const titleSize = 200
 
-// offered are the tools that the model sees: those that no deny rule removes
-// (T-10).
+// offered are the tools of the session: those that no deny rule of its start
+// removes (T-10).
 func (s *Session) offered() *tool.Registry {
 	s.refresh()
 	rules := s.rules.get()
 	return s.cfg.Tools.Filter(func(spec tool.Spec) bool { return !rules.Removed(spec.Name) })
+}
+
+// shown are the tools that the model sees now: those of the session without what
+// rules of answers and of changed settings have withdrawn since (T-10). It belongs
+// to the actor.
+func (s *Session) shown() *tool.Registry {
+	rules := s.rules.get()
+	if s.shownBy != rules {
+		s.shownBy, s.shownTools = rules, s.tools
+		if slices.ContainsFunc(s.tools.Names(), rules.Removed) {
+			s.shownTools = s.tools.Filter(func(spec tool.Spec) bool { return !rules.Removed(spec.Name) })
+		}
+	}
+	return s.shownTools
 }
 
 // initTools are the names that init lists (M-18): Agent is called Task there (T-5).

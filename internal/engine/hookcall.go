@@ -42,6 +42,10 @@ func (s *Session) preToolUse(ctx context.Context, c *checked) *loop.Decided {
 	m := s.runHooks(ctx, in, s.condition(c), c.call.ID)
 	c.decision, c.reason, c.contexts = m.Permission, m.Reason, m.Contexts
 	switch {
+	case m.Stop && m.Permission == hook.Deny:
+		d := s.hookDenied(c, m)
+		d.Halt = hookStopped()
+		return d
 	case m.Stop: // not allowed by that: the call is told that it did not run
 		return &loop.Decided{Key: c.call.Key, Allow: true, Halt: hookStopped(hook.PreToolUse, m.StopReason)}
 	case m.Permission == hook.Deny:

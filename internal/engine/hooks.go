@@ -45,6 +45,7 @@ func (s *Session) newHooks() {
 	cfg := hookrun.Config{
 		SessionID: s.cfg.Loop.SessionID, ProjectDir: s.cfg.Dir, Environ: s.cfg.Environ,
 		Emit: s.emit, Show: s.cfg.HookEvents, Save: s.putBlob, NewID: NewID, EnvFile: s.envFile, Wake: s.wake,
+		Client: s.cfg.HookClient, Ask: s.askModel,
 	}
 	if s.cfg.Debug != nil {
 		cfg.Debug = func(text string) { s.cfg.Debug("hook", text) }

@@ -39,6 +39,7 @@ func (s *Session) admitHooks(ctx context.Context, id string, in *loop.Input, abo
 		return a
 	}
 	if !prompts {
+		a.context = append(a.context, s.mentions(ctx, in)...)
 		return a
 	}
 	m := s.runHooks(ctx, &hook.UserPromptSubmitInput{Base: about, Prompt: in.Content.Text(), SessionTitle: s.jour.title()}, nil, "")
@@ -54,6 +55,9 @@ func (s *Session) admitHooks(ctx context.Context, id string, in *loop.Input, abo
 		a.local = &loop.Local{ID: id, Notices: []message.Message{&message.Informational{
 			Content: text, Level: "warning", PreventContinuation: true,
 		}}}
+	}
+	if a.local == nil { // a prompt that goes nowhere needs no files
+		a.context = append(a.context, s.mentions(ctx, in)...)
 	}
 	a.context = append(a.context, reminders(hook.UserPromptSubmit, m.Contexts)...)
 	return a

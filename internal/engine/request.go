@@ -29,11 +29,11 @@ const strayResult = "The message was only a tool result that belongs to no call,
 const defaultMaxTokens = 32000
 
 // admit lets an input start its turn: it makes init, refuses blank prompts and
-// asks the hooks. Commands and @files come here with later issues.
+// asks the hooks. Commands come here with a later issue.
 func (s *Session) admit(id string) func(context.Context) loop.Event {
 	in := s.machine.Prompt()
 	init := new(s.cfg.Init())
-	init.Tools = initTools(s.tools)
+	init.Tools = initTools(s.shown())
 	init.Model, init.PermissionMode = s.machine.Settings().Model, s.machine.Settings().Mode
 	about, start := s.about(), (*hook.SessionStartInput)(nil)
 	if in != nil && !blank(in.Content) {
@@ -101,7 +101,7 @@ func (s *Session) request() *model.Request {
 	}
 	r := &model.Request{
 		Model: name, MaxTokens: maxTokens, System: s.cfg.System,
-		Tools: s.tools.Definitions(), Betas: s.cfg.Betas,
+		Tools: s.shown().Definitions(), Betas: s.cfg.Betas,
 	}
 	s.assemble(r)
 	if s.cfg.Loop.MaxTurns != nil && *s.cfg.Loop.MaxTurns == 0 && len(r.Tools) > 0 {

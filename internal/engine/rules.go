@@ -154,3 +154,9 @@ func (s *Session) turnToAsk(ctx context.Context) (done func(), err error) {
 		return nil, ctx.Err()
 	}
 }
+
+// rulesOf are the rules of this session for one that works for it.
+func (s *Session) rulesOf() (p *permission.Policy, news []string) {
+	s.refresh()
+	return s.rules.get(), nil
+}

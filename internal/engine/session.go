@@ -13,6 +13,7 @@ import (
 	"github.com/turnwright/turnwright/internal/history"
 	"github.com/turnwright/turnwright/internal/loop"
 	"github.com/turnwright/turnwright/message"
+	"github.com/turnwright/turnwright/permission"
 	"github.com/turnwright/turnwright/tool"
 )
 
@@ -23,7 +24,7 @@ var ErrClosed = errors.New("the session is closed")
 type Session struct {
 	cfg       Config
 	machine   *loop.Machine     // owned by the actor goroutine while active
-	tools     *tool.Registry    // what the model sees
+	tools     *tool.Registry    // that may be called
 	assembler history.Assembler // owned by the actor
 	out       *output
 	rules     rules
@@ -33,6 +34,9 @@ type Session struct {
 	beats     beats
 
 	instructed instructed
+
+	shownTools *tool.Registry     // what the model sees (owned by the actor)
+	shownBy    *permission.Policy // by these rules
 
 	base   context.Context // parent of all work; ends when the session is closed
 	cancel context.CancelFunc

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,19 @@ type Config struct {
 	NewID      func() string                                           // of a run of a hook
 	EnvFile    func() string                                           // CLAUDE_ENV_FILE of the events that have one (H-30); nil: none
 	Wake       func(text string)                                       // tells the model at once (H-69); nil: never
+	// Client sends the requests of HTTP hooks; it must follow no redirect, since
+	// settings limit which addresses are asked (H-34). nil: no such hook can run.
+	Client func() (*http.Client, error)
+	// Ask puts a question to a model and returns its answer (H-36). It returns
+	// soon after ctx ended. nil: no such hook can run.
+	Ask func(ctx context.Context, q Question) (string, error)
+}
+
+// Question is what a hook asks a model.
+type Question struct {
+	Model string // a name or an alias; "": a small one
+	Text  string // with the event
+	Agent bool   // the model may look at files before it answers (H-38)
 }
 
 // Runner runs the hooks of one session. It holds nothing while none runs.
@@ -39,14 +53,14 @@ type Runner struct {
 	wait       sync.WaitGroup
 
 	mu   sync.Mutex
-	ran  map[*hook.Command]bool // of handlers that run once
-	late []hook.Result          // what background commands said
+	ran  map[any]bool  // of handlers that run once
+	late []hook.Result // what background commands said
 	end  bool
 }
 
 // New returns a runner without hooks.
 func New(cfg Config) *Runner {
-	r := &Runner{cfg: cfg, family: proc.NewFamily(), ran: map[*hook.Command]bool{}}
+	r := &Runner{cfg: cfg, family: proc.NewFamily(), ran: map[any]bool{}}
 	r.background, r.stop = context.WithCancel(context.Background())
 	return r
 }
@@ -88,6 +102,9 @@ func (r *Runner) Run(ctx context.Context, in hook.Input, c Call) hook.Merged {
 		all.Go(func() {
 			res := r.one(ctx, h, in, raw, c)
 			res.Name, res.Done = hook.Name(in), int(done.Add(1))
+			if ctx.Err() != nil && errors.Is(res.Fault, context.Canceled) {
+				res.Fault = nil // it was called off, for which nobody is to blame
+			}
 			results[i] = res
 		})
 	}
@@ -98,24 +115,29 @@ func (r *Runner) Run(ctx context.Context, in hook.Input, c Call) hook.Merged {
 // due are the handlers that run for the input.
 func (r *Runner) due(in hook.Input, c Call) (due []hook.Handler) {
 	for _, h := range r.set.Load().Match(in) {
-		if cmd := h.Command; cmd != nil {
-			if cmd.If != "" && (c.Matches == nil || !c.Matches(cmd.If)) {
-				continue
-			}
-			if cmd.Once && h.Source == hook.SourceSkill && !r.first(cmd) { // H-12
-				continue
-			}
+		if h.If != "" && (c.Matches == nil || !c.Matches(h.If)) {
+			continue
+		}
+		if h.Once && h.Source == hook.SourceSkill && !r.first(h) { // H-12
+			continue
 		}
 		due = append(due, h)
 	}
 	return due
 }
 
-func (r *Runner) first(c *hook.Command) bool {
+func (r *Runner) first(h hook.Handler) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	again := r.ran[c]
-	r.ran[c] = true
+	var own any = h.Command
+	switch {
+	case h.HTTP != nil:
+		own = h.HTTP
+	case h.Prompt != nil:
+		own = h.Prompt
+	}
+	again := r.ran[own]
+	r.ran[own] = true
 	return !again
 }
 
@@ -130,8 +152,13 @@ func (e *TimeoutError) Error() string {
 func (r *Runner) one(ctx context.Context, h hook.Handler, in hook.Input, raw []byte, c Call) (res hook.Result) {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.Timeout, &TimeoutError{h.Timeout})
 	defer cancel()
-	if h.Command != nil {
+	switch {
+	case h.Command != nil:
 		return r.command(ctx, h, in, raw, c)
+	case h.HTTP != nil:
+		return r.reply(ctx, in, func() ([]byte, hook.Output, error) { return r.post(ctx, h.HTTP, in.Event(), raw) })
+	case h.Prompt != nil:
+		return r.reply(ctx, in, func() ([]byte, hook.Output, error) { return r.ask(ctx, h.Prompt, in.Event(), raw) })
 	}
 	life := r.begin(in, false)
 	out, err := call(ctx, h.Func, in, c.ToolUseID)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -33,6 +34,8 @@ type world struct {
 	woken chan string
 	// onEmit looks at what is shown; nil: nobody does.
 	onEmit func(message.Message)
+	// ask answers for the model.
+	ask func(ctx context.Context, q hookrun.Question) (string, error)
 }
 
 // newWorld returns a runner with the hooks of a user's settings file.
@@ -45,7 +48,7 @@ func newWorld(t *testing.T, hooks string) *world {
 	w.Runner = hookrun.New(hookrun.Config{
 		SessionID: "s1", ProjectDir: dir, Show: true,
 		Environ: func() []string {
-			return []string{"PATH=" + os.Getenv("PATH"), "FROM=outside", "CLAUDE_ENV_FILE=/dev/null"}
+			return []string{"PATH=" + os.Getenv("PATH"), "FROM=inside", "FROM=outside", "CLAUDE_ENV_FILE=/dev/null"}
 		},
 		Emit: func(m message.Message) {
 			w.mu.Lock()
@@ -64,6 +67,8 @@ func newWorld(t *testing.T, hooks string) *world {
 		NewID:   func() string { return strconv.FormatInt(time.Now().UnixNano(), 36) },
 		EnvFile: func() string { return filepath.Join(dir, "env") },
 		Wake:    func(text string) { w.woken <- text },
+		Client:  func() (*http.Client, error) { return http.DefaultClient, nil },
+		Ask:     func(ctx context.Context, q hookrun.Question) (string, error) { return w.ask(ctx, q) },
 	})
 	file, problems := hook.Parse(hook.SourceUser, "settings.json", json.RawMessage(hooks))
 	for _, p := range problems {

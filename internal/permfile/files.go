@@ -7,9 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/turnwright/turnwright/internal/names"
+	"github.com/turnwright/turnwright/internal/search"
 	"github.com/turnwright/turnwright/permission"
 )
 
@@ -34,7 +37,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("the permissions in %s were not changed: %v", e.Path, e.Err)
+	return fmt.Sprintf("%s was not changed: %v", e.Path, e.Err)
 }
 
 // Unwrap returns the reason.
@@ -59,6 +62,41 @@ func (f Files) Keep(u permission.Update) error {
 	}
 	if err := change(path, func(old []byte) ([]byte, error) { return edit(old, u) }); err != nil {
 		return &Error{Path: path, Err: err}
+	}
+	return nil
+}
+
+// Exclude has git leave out the local file, where it is in a repository that does
+// not: the file is for one person, and a "git add ." must not take it along. It
+// adds a line to the user's own excludes (C-20), which getenv finds. Errors are
+// *Error.
+func (f Files) Exclude(getenv func(string) string) error {
+	path, err := permission.Resolve(f.Local)
+	if err != nil {
+		return nil // there is no file
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil
+	}
+	if ignores, inRepo := search.GitIgnores(path, getenv); ignores || !inRepo {
+		return nil
+	}
+	excludes := search.ExcludesFile(getenv)
+	if excludes == "" {
+		return &Error{Path: f.Local, Err: errors.New("git does not ignore the file, and there is no place for excludes of the user")}
+	}
+	line := "**/" + names.Dir + "/" + filepath.Base(f.Local)
+	err = change(excludes, func(old []byte) ([]byte, error) {
+		if slices.Contains(strings.Split(strings.ReplaceAll(string(old), "\r", ""), "\n"), line) {
+			return old, nil // and the repository takes it back
+		}
+		if len(old) > 0 && !bytes.HasSuffix(old, []byte("\n")) {
+			old = append(slices.Clip(old), '\n')
+		}
+		return append(slices.Clip(old), line+"\n"...), nil
+	})
+	if err != nil {
+		return &Error{Path: excludes, Err: err}
 	}
 	return nil
 }

@@ -334,3 +334,89 @@ func TestRenamed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestExclude: git is told to leave the local file out, once, where it does not
+// already.
+func TestExclude(t *testing.T) {
+	conform.Covers(t, "C-20")
+	const line = "**/.claude/settings.local.json\n"
+	config := func(home string) string { return filepath.Join(home, ".config", "git", "ignore") }
+	for name, tt := range map[string]struct {
+		files   map[string]string // "home/…" are those of the user
+		changed string            // the file that has the line afterwards; "": none
+		want    string            // what stands in it
+	}{
+		"no repository":      {nil, "", ""},
+		"not ignored":        {map[string]string{".git/HEAD": ""}, ".config/git/ignore", line},
+		"a repository above": {map[string]string{"../.git/HEAD": ""}, ".config/git/ignore", line},
+		"others are there":   {map[string]string{".git/HEAD": "", "home/.config/git/ignore": "*.o"}, ".config/git/ignore", "*.o\n" + line},
+		"the user's own":     {map[string]string{".git/HEAD": "", "home/.gitconfig": "[core]\n\texcludesFile = ~/mine\n"}, "mine", line},
+		"ignored by project": {map[string]string{".git/HEAD": "", ".gitignore": "settings.local.json\n"}, "", ""},
+		"directory ignored":  {map[string]string{".git/HEAD": "", ".gitignore": "/.claude/\n"}, "", ""},
+		"ignored in it":      {map[string]string{".git/HEAD": "", ".claude/.gitignore": "*.local.json\n"}, "", ""},
+		"by its own list":    {map[string]string{".git/HEAD": "", ".git/info/exclude": ".claude\n"}, "", ""},
+		"by the user's":      {map[string]string{".git/HEAD": "", "home/.config/git/ignore": "**/.claude/settings.local.json"}, "", ""},
+		"taken back":         {map[string]string{".git/HEAD": "", ".gitignore": "!settings.local.json\n", "home/.config/git/ignore": line}, ".config/git/ignore", line},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, home := filepath.Join(t.TempDir(), "project"), t.TempDir()
+			write := func(path, text string) {
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := map[string]string{}
+			for file, text := range tt.files {
+				if rest, ok := strings.CutPrefix(file, "home/"); ok {
+					write(filepath.Join(home, rest), text)
+					before[rest] = text
+				} else {
+					write(filepath.Join(dir, file), text)
+				}
+			}
+			files := At("", dir)
+			getenv := func(k string) string { return map[string]string{"HOME": home}[k] }
+			if err := files.Exclude(getenv); err != nil { // before there is anything to exclude
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(config(home)); (err == nil) != (before[".config/git/ignore"] != "") {
+				t.Error("a file that is not there is excluded")
+			}
+			if err := files.Keep(update(permission.UpdateAddRules, "allow", "Read")); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if err := files.Exclude(getenv); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tt.changed != "" {
+				before[tt.changed] = tt.want
+			}
+			for file, want := range before {
+				if got, err := os.ReadFile(filepath.Join(home, file)); err != nil || string(got) != want {
+					t.Errorf("%s: %q, %v", file, got, err)
+				}
+			}
+			if _, err := os.Stat(config(home)); (err == nil) != (before[".config/git/ignore"] != "") {
+				t.Error("excludes where none belong")
+			}
+		})
+	}
+	// Without a place for excludes it is told.
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	files := At("", dir)
+	if err := files.Keep(update(permission.UpdateAddRules, "allow", "Read")); err != nil {
+		t.Fatal(err)
+	}
+	var bad *Error
+	if err := files.Exclude(func(string) string { return "" }); !errors.As(err, &bad) || bad.Path != files.Local {
+		t.Errorf("%v", err)
+	}
+}

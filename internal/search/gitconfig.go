@@ -25,11 +25,21 @@ func readSmall(path string) []byte {
 	return data
 }
 
-// globalExcludes reads the user's file of excludes: core.excludesFile of the
-// user's git configuration, else git/ignore in the configuration directory.
+// globalExcludes reads the user's file of excludes.
 func globalExcludes(getenv func(string) string) *ignoreFile {
-	if getenv == nil {
+	path := ExcludesFile(getenv)
+	if path == "" {
 		return nil
+	}
+	return parseIgnore(readSmall(path))
+}
+
+// ExcludesFile is the user's own file of excludes, which need not exist:
+// core.excludesFile of the user's git configuration, else git/ignore in the
+// configuration directory. "": the user has no place for one.
+func ExcludesFile(getenv func(string) string) string {
+	if getenv == nil {
+		return ""
 	}
 	home := getenv("HOME")
 	if home == "" {
@@ -59,9 +69,9 @@ func globalExcludes(getenv func(string) string) *ignoreFile {
 		path = filepath.Join(home, rest)
 	}
 	if !filepath.IsAbs(path) {
-		return nil
+		return ""
 	}
-	return parseIgnore(readSmall(path))
+	return path
 }
 
 // excludesFile finds core.excludesFile in the text of a git configuration.

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -99,6 +100,7 @@ func TestIgnoreAgreesWithGit(t *testing.T) {
 		}
 	}
 	tree(t, root, files)
+	names := slices.Sorted(maps.Keys(files))
 	rapid.Check(t, func(rt *rapid.T) {
 		tree(t, root, map[string]string{
 			".gitignore":        ignoreLines().Draw(rt, "root"),
@@ -106,6 +108,11 @@ func TestIgnoreAgreesWithGit(t *testing.T) {
 			".git/info/exclude": ignoreLines().Draw(rt, "exclude"),
 		})
 		want := strings.Split(strings.TrimSuffix(git(t, root, "ls-files", "-z", "-o", "--exclude-standard"), "\x00"), "\x00")
+		for _, name := range rapid.SliceOfN(rapid.SampledFrom(names), 5, 5).Draw(rt, "names") {
+			if got, inRepo := GitIgnores(filepath.Join(root, filepath.FromSlash(name)), nil); !inRepo || got == slices.Contains(want, name) {
+				rt.Fatalf("%q: ignored %v", name, got)
+			}
+		}
 		if want[0] == "" {
 			return // all ignored: a root that is named is searched all the same (T-100)
 		}

@@ -85,6 +85,18 @@ func transportFor(c Config) (*http.Transport, error) {
 	return t, nil
 }
 
+// Network returns a client for requests of other kinds that reach the world as
+// those to the API do: by the same proxies, and trusting the same certificates.
+// It follows no redirect: it returns the answer that holds one. The error is that
+// of a file of certificates.
+func (c Config) Network() (*http.Client, error) {
+	t, err := transportFor(c)
+	if err != nil {
+		return nil, fmt.Errorf("anthropic: %w", err)
+	}
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
+}
+
 // writeBuffer is the transport's buffer, in bytes: a TLS record. Idle
 // connections keep it.
 const writeBuffer = 16 << 10

@@ -132,8 +132,8 @@ var restricts = [][]string{
 }
 
 // protects are the keys that hold also where the rest of their file is skipped.
-// Hooks are among them, since one may deny a call.
-var protects = append(slices.Clone(restricts), []string{"hooks"}, []string{"disableAllHooks"})
+// Hooks are among them, since one may deny a call, and so is what hooks may send.
+var protects = append(slices.Clone(restricts), []string{"hooks"}, []string{"disableAllHooks"}, []string{"allowedHttpHookUrls"}, []string{"httpHookAllowedEnvVars"})
 
 func isMode(n *node) string {
 	if m := n.text(); m != "" {
