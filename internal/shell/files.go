@@ -218,8 +218,8 @@ func MakesLinks(words []Word) bool {
 // like one of the long ones, may be among the words.
 func mayHave(args []Word, letters string, long ...string) bool {
 	return slices.ContainsFunc(args, func(w Word) bool {
-		if !w.Literal {
-			return true
+		if !w.Literal { // what it expands to may be an option
+			return !w.Glob || w.Prefix == "" || w.Prefix[0] == '-'
 		}
 		if strings.HasPrefix(w.Text, "--") {
 			return slices.ContainsFunc(long, func(l string) bool { return strings.HasPrefix(w.Text, l) })
