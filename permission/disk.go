@@ -148,6 +148,29 @@ func (at *place) behind(all []Access, w shell.Word, literal, follow bool) (more 
 	return more, true
 }
 
+// holdsLinks reports whether a path is a link or a tree with links, or too large
+// to tell.
+func (s *seen) holdsLinks(path string) bool {
+	holds, known := s.linked[path]
+	if known {
+		return holds
+	}
+	info, err := os.Lstat(path)
+	if err != nil || !info.IsDir() {
+		return err != nil && !missing(err) || err == nil && info.Mode()&fs.ModeSymlink != 0
+	}
+	if len(s.linked) >= maxBehind {
+		return true
+	}
+	entries, ok := tree(path)
+	holds = !ok || slices.ContainsFunc(entries, func(e entry) bool { return e.link })
+	if s.linked == nil {
+		s.linked = map[string]bool{}
+	}
+	s.linked[path] = holds
+	return holds
+}
+
 // linksBelow returns what the links in a tree lead to.
 func linksBelow(root string) (targets []string, ok bool) {
 	entries, ok := tree(root)

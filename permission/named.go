@@ -1,8 +1,6 @@
 package permission
 
 import (
-	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/turnwright/turnwright/internal/shell"
@@ -120,29 +118,6 @@ func (c *command) carriesLinks(at *place, words []shell.Word) bool {
 		all, known := at.accesses(Read, path)
 		return !known || slices.ContainsFunc(all, func(a Access) bool { return at.seen.holdsLinks(a.Written) })
 	})
-}
-
-// holdsLinks reports whether a path is a link or a tree with links, or too large
-// to tell.
-func (s *seen) holdsLinks(path string) bool {
-	holds, known := s.linked[path]
-	if known {
-		return holds
-	}
-	info, err := os.Lstat(path)
-	if err != nil || !info.IsDir() {
-		return err != nil && !missing(err) || err == nil && info.Mode()&fs.ModeSymlink != 0
-	}
-	if len(s.linked) >= maxBehind {
-		return true
-	}
-	entries, ok := tree(path)
-	holds = !ok || slices.ContainsFunc(entries, func(e entry) bool { return e.link })
-	if s.linked == nil {
-		s.linked = map[string]bool{}
-	}
-	s.linked[path] = holds
-	return holds
 }
 
 // leads reports whether links below what a word names may lead to something
