@@ -228,15 +228,16 @@ func mayHave(args []Word, letters string, long ...string) bool {
 	})
 }
 
-// Carried returns what a command moves, or copies with links as links.
+// Carried returns what a command moves, gives a second name, or copies with links
+// as links.
 func Carried(words []Word) (sources []Word) {
 	if len(words) == 0 {
 		return nil
 	}
 	args := words[1:]
 	switch name := words[0].Text; {
-	case name == "mv":
-	case name == "cp" && mayHave(args, "adPRr", "--a", "--no-d", "--r"):
+	case name == "mv", name == "ln", name == "link": // a second name of a link is one, too
+	case name == "cp" && mayHave(args, "adlPRr", "--a", "--l", "--no-d", "--r"):
 	case name == "rsync" && mayHave(args, "al", "--a", "--l"):
 	default:
 		return nil
