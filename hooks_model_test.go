@@ -18,6 +18,7 @@ import (
 	"github.com/turnwright/turnwright/hook"
 	"github.com/turnwright/turnwright/internal/conform"
 	"github.com/turnwright/turnwright/message"
+	"github.com/turnwright/turnwright/permission"
 )
 
 // forHook reports a request that a hook makes.
@@ -247,7 +248,23 @@ func TestAgentHook(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "made")); err == nil {
 		t.Error("the hook ran a command")
 	}
+	// What answers have changed since the start holds for it too.
+	srv = judged(t, func(r *agenttest.Request) agenttest.Step {
+		return []agenttest.Step{read(filepath.Join(dir, "open.txt")), agenttest.Text(`{"ok":true}`)}[r.Turn()]
+	}, agenttest.Call("Bash", `{"command":"expr 1"}`), agenttest.Call("note", `{"text":"x"}`), agenttest.Text("done"))
+	asks := o
+	asks.Env, asks.Hooks, asks.AllowedTools = base(t, srv).Env, nil, []string{"note"}
+	asks.CanUseTool = func(context.Context, turnwright.PermissionRequest) (turnwright.PermissionAnswer, error) {
+		return turnwright.PermissionAnswer{Allow: true, Updates: []turnwright.PermissionUpdate{{
+			Type: permission.UpdateAddRules, Behavior: "deny", Rules: []permission.RuleValue{{ToolName: "Read", RuleContent: "open.txt"}},
+		}}}, nil
+	}
+	query(t, "go", asks)
+	if asked := ofHooks(srv); len(asked) != 2 || len(notes) != 1 || strings.Contains(asked[1].LastToolResults()[0].Text, "the open text") {
+		t.Errorf("%d requests, %v", len(asked), notes)
+	}
 	// Without end it is ended, and decides nothing.
+	notes = nil
 	srv = judged(t, func(r *agenttest.Request) agenttest.Step { return agenttest.Call("Glob", `{"pattern":"*"}`) }, agenttest.Call("note", `{"text":"x"}`), agenttest.Text("done"))
 	o = base(t, srv)
 	o.CustomTools, o.AllowedTools = []turnwright.Tool{note(&notes)}, []string{"note"}
