@@ -1,17 +1,18 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 	"github.com/turnwright/turnwright"
+	"github.com/turnwright/turnwright/internal/readfile"
 	"github.com/turnwright/turnwright/permission"
 )
 
@@ -417,9 +418,9 @@ func (f *flags) options() (turnwright.Options, error) {
 		p.Text = &f.system
 	}
 	if f.appendFile != "" {
-		raw, err := os.ReadFile(f.appendFile)
+		raw, err := readfile.Whole(context.Background(), f.appendFile, maxPiped)
 		if err != nil {
-			return o, fmt.Errorf("--append-system-prompt-file: %w", err)
+			return o, fmt.Errorf("--append-system-prompt-file %q: %w", f.appendFile, err)
 		}
 		if p.Append != "" {
 			p.Append += "\n\n"
