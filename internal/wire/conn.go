@@ -51,8 +51,9 @@ type Conn struct {
 	unread int // maxUnread
 }
 
-// New returns a connection that reads in and writes out. Nothing happens before
-// it is used. Closing both is the caller's business.
+// New returns a connection that reads in and writes out. Nothing is read or
+// written before it is used. Closing both is the caller's business, but an out
+// that is a file must stay open as long as the process, since it is watched.
 func New(in io.Reader, out io.Writer) *Conn {
 	return &Conn{
 		in: newLines(in), out: newWriter(out), unread: maxUnread,
@@ -166,6 +167,6 @@ func (c *Conn) Drain() error {
 	return c.Flush(ctx)
 }
 
-// Gone is closed when a line could not be written: the client reads no more
-// (W-383).
+// Gone is closed when the client reads no more (W-383): when a line could not be
+// written, and on Linux, where the output is a pipe or a socket, at once.
 func (c *Conn) Gone() <-chan struct{} { return c.out.gone }
