@@ -17,6 +17,9 @@ const (
 	typeKeepAlive = "keep_alive"
 )
 
+// interrupt is the request that is heard whatever waits to be read.
+const interrupt = "interrupt"
+
 // frame is one decoded line; of its fields one is set, or none for a line that
 // means nothing here.
 type frame struct {

@@ -26,11 +26,15 @@ var (
 // LineError says why a line of input was ignored (K-174).
 type LineError struct {
 	Line  int    // number of the line, from 1
+	More  int    // so many later lines were ignored as well
 	Start string // how it begins
 	Err   error
 }
 
 func (e *LineError) Error() string {
+	if e.More > 0 {
+		return fmt.Sprintf("line %d of standard input and %d more were ignored: %v: %q", e.Line, e.More, e.Err, e.Start)
+	}
 	return fmt.Sprintf("line %d of standard input was ignored: %v: %q", e.Line, e.Err, e.Start)
 }
 
