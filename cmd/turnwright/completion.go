@@ -45,9 +45,9 @@ func runCompletion(args []string, stdout, stderr io.Writer) int {
 }
 
 // completionSetup tells how the scripts get into the shells.
-const completionSetup = `    bash   source <(turnwright completion bash), in ~/.bashrc
-    zsh    source <(turnwright completion zsh), in ~/.zshrc after compinit
-    fish   turnwright completion fish > ~/.config/fish/completions/turnwright.fish
+const completionSetup = `    source <(turnwright completion bash)    in ~/.bashrc
+    source <(turnwright completion zsh)     in ~/.zshrc, after compinit
+    turnwright completion fish > ~/.config/fish/completions/turnwright.fish
 `
 
 // bashWords is what the script needs of the package bash-completion, for
