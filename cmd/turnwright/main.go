@@ -35,19 +35,14 @@ func main() {
 // run is main without the process. It returns the exit code.
 func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 	if len(args) > 0 {
-		switch args[0] {
-		case "demo":
-			return runDemo(args[1:], stdout, stderr)
-		case "sessions":
-			return runSessions(args[1:], stdout, stderr)
-		case "explain":
-			return runExplain(args[1:], stdout, stderr)
-		case "completion":
-			return runCompletion(args[1:], stdout, stderr)
-		case cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd:
+		switch c, err := commandOf(args[0]); {
+		case err != nil:
+			fmt.Fprintf(stderr, "Error: %v\n", err)
+			return 1
+		case c != nil:
+			return c.run(args[1:], stdout, stderr)
+		case args[0] == cobra.ShellCompRequestCmd, args[0] == cobra.ShellCompNoDescRequestCmd:
 			return runComplete(args, stdout, stderr)
-		case "permissions":
-			return runPermissions(args[1:], stdout, stderr)
 		}
 	}
 	f, err := parse(args)
