@@ -54,6 +54,13 @@ func decode(line []byte) (f frame, err error) {
 	}
 	switch typ {
 	case typeUser:
+		if id := fields["session_id"]; len(id) > 0 && id[0] != '"' {
+			// Whatever it is, it is not looked at (W-43).
+			delete(fields, "session_id")
+			if line, err = json.Marshal(fields); err != nil {
+				return f, err
+			}
+		}
 		f.user, err = decodeUser(line)
 	case typeRequest:
 		f.request = decodeRequest(fields)

@@ -115,6 +115,21 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// The session_id of a user line is not looked at, whatever it is.
+func TestSessionIDIsIgnored(t *testing.T) {
+	conform.Covers(t, "W-43")
+	for _, id := range []string{`""`, `"default"`, `null`, `7`, `true`, `{"a":[1]}`, `[]`, `"\ud800"`, `1e999`} {
+		for _, line := range []string{
+			`{"type":"user","message":{"role":"user","content":"hi"},"session_id":` + id + `,"uuid":"u"}`,
+			`{"session_id":` + id + `,"type":"user","message":{"content":[{"type":"text","text":"hi"}]}}`,
+		} {
+			if h, _ := serve(t, strings.NewReader(line)); !slices.Equal(h.got, []string{"user hi"}) {
+				t.Errorf("%s: %q", line, h.got)
+			}
+		}
+	}
+}
+
 // A reader that fails is told as such.
 func TestServeUnreadable(t *testing.T) {
 	broken := errors.New("no device")
