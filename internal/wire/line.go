@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -100,6 +101,10 @@ func (l *lines) read() ([]byte, error) {
 			fault = ErrTooLong
 			l.buf = append(l.buf[:0:0], l.buf[:min(len(l.buf), 4*excerptLen)]...)
 		default:
+			if need := len(l.buf) + len(chunk); need > cap(l.buf) {
+				// Twice as much each time: append would copy a long line more often.
+				l.buf = slices.Grow(l.buf, max(need, min(2*cap(l.buf), l.max))-len(l.buf))
+			}
 			l.buf = append(l.buf, chunk...)
 		}
 		switch {
