@@ -341,17 +341,53 @@ var flagOf = map[string]string{
 	"DebugFile":         "--debug-file",
 }
 
-// named turns the error of an option into one that names its flag (K-30).
+// named turns the error of an option into one that names its flag (K-30), or the
+// variable that it comes from.
 func named(err error) error {
 	var bad *turnwright.OptionError
-	if !errors.As(err, &bad) || flagOf[bad.Option] == "" || bad.Letter != "" {
-		return err
+	if !errors.As(err, &bad) || bad.Letter != "" {
+		return inFlagsError(err)
 	}
-	if bad.Value == "" {
-		return fmt.Errorf("%s: %s", flagOf[bad.Option], bad.Reason)
+	name := flagOf[bad.Option]
+	if name == "" && strings.ToUpper(bad.Option) == bad.Option {
+		name = bad.Option // a variable
 	}
-	return fmt.Errorf("%s %s: %s", flagOf[bad.Option], bad.Value, bad.Reason)
+	switch {
+	case name == "":
+		return inFlagsError(err)
+	case bad.Value == "" && strings.HasPrefix(bad.Reason, bad.Option+":"): // with the place in its value
+		return errors.New(name + strings.TrimPrefix(bad.Reason, bad.Option))
+	case bad.Value == "":
+		return fmt.Errorf("%s: %s", name, inFlags(bad.Reason))
+	}
+	return fmt.Errorf("%s %s: %s", name, bad.Value, inFlags(bad.Reason))
 }
+
+func inFlagsError(err error) error {
+	if text := inFlags(err.Error()); text != err.Error() {
+		return errors.New(text)
+	}
+	return err
+}
+
+// inFlags says in terms of the command line what the library says in terms of Go.
+func inFlags(text string) string {
+	if rest, ok := strings.CutPrefix(text, "Settings:"); ok {
+		return "--settings:" + rest
+	}
+	if rest, ok := strings.CutPrefix(text, "Resume: "); ok {
+		return "--resume: " + rest
+	}
+	return goWords.Replace(text)
+}
+
+var goWords = strings.NewReplacer(
+	"ForkSession changes nothing without Resume or Continue.", "--fork-session changes nothing without --resume or --continue.",
+	"; Model \"", "; --model \"",
+	"; add one with Catalog.With", "; choose another model, or leave --max-budget-usd out",
+	"is disabled by Settings (", "is disabled by --settings (",
+	"needs AllowDangerouslySkipPermissions", "needs --allow-dangerously-skip-permissions",
+)
 
 // explain says which flag was wrong, and for flags of features to come which
 // letter of docs/roadmap.md brings them (O-3).

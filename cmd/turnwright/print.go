@@ -35,7 +35,7 @@ func runPrint(f *flags, stdin *os.File, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(err)
 	}
-	o.Stderr = func(line string) { fmt.Fprintln(stderr, line) }
+	o.Stderr = func(line string) { fmt.Fprintln(stderr, inFlags(line)) }
 	s, err := turnwright.NewSession(context.Background(), o)
 	if err != nil {
 		return fail(named(err))
