@@ -159,7 +159,7 @@ func TestDocumentedCommands(t *testing.T) {
 		"source <(turnwright completion zsh)":        completes,
 		"turnwright completion fish > ~/.config/fish/completions/turnwright.fish":                                                                       completes,
 		"turnwright permissions check":                                                                                                                  helps,
-		"turnwright explain 6f2c…":                                                                                                                      toCome,
+		"turnwright explain 6f2c…":                                                                                                                      explainsRun,
 		`turnwright -p "What does this repository do?" --setting-sources user`:                                                                          choosesSources,
 		`turnwright -p "What does this repository do?" --setting-sources ""`:                                                                            choosesSources,
 		`turnwright permissions check --rules 'deny:Bash(curl *) allow:Bash(go *)' 'go vet ./... && echo $(curl example.com)'`:                          explains,
@@ -335,11 +335,13 @@ func completes(t *testing.T, command string) {
 	}
 }
 
-// toCome is a command that a page promises: the day it is there it is to be run.
-func toCome(t *testing.T, command string) {
-	out := built(t, agenttest.NewServer(t))("turnwright --help")
-	if name := strings.Fields(command)[1]; strings.Contains(out, "turnwright "+name) {
-		t.Errorf("there is a command %s now", name)
+// explainsRun runs one that explains a session, which it names by its title.
+func explainsRun(t *testing.T, command string) {
+	run := built(t, agenttest.NewServer(t, agenttest.Forever(agenttest.Text("It has three packages."))))
+	title := strings.Fields(command)[2]
+	run(`turnwright -p "What is here?" --name ` + title)
+	if out := run(command); !strings.Contains(out, "What is here?") || !strings.Contains(out, "stopped") {
+		t.Errorf("%s", out)
 	}
 }
 
