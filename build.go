@@ -52,7 +52,7 @@ const modulePath = "github.com/turnwright/turnwright"
 
 // build turns options into the configuration of an engine session. Every
 // fault of an option is found here, before anything runs.
-func (o *Options) build() (cfg engine.Config, set *live, err error) {
+func (o *Options) build(ctx context.Context) (cfg engine.Config, set *live, err error) {
 	if err := o.notBuilt(); err != nil {
 		return cfg, nil, err
 	}
@@ -76,7 +76,7 @@ func (o *Options) build() (cfg engine.Config, set *live, err error) {
 	if cfg.Loop, err = o.loopConfig(getenv); err != nil {
 		return cfg, nil, err
 	}
-	if cfg.System, cfg.Prelude, err = o.systemBlocks(cfg.Dir, time.Now()); err != nil {
+	if cfg.System, cfg.Prelude, err = o.systemBlocks(ctx, cfg.Dir, time.Now()); err != nil {
 		return cfg, nil, err
 	}
 	if err = o.buildModel(&cfg, getenv, set.reader.Settings()); err != nil {

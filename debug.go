@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/turnwright/turnwright/internal/readfile"
 )
 
 // debugLog writes what a session does to a file, a line an event:
@@ -49,7 +51,8 @@ func (o *Options) openDebug(home, sessionID string) (*debugLog, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fail(err)
 	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	// A named pipe that nobody reads is an error and not a wait.
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY|readfile.Nonblock, 0o600)
 	if err != nil {
 		return fail(err)
 	}

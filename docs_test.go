@@ -70,8 +70,74 @@ func (p page) fenced(language string) (all []block) {
 	return all
 }
 
+// shellLabels are the languages of fenced blocks that hold commands.
+var shellLabels = []string{"sh", "bash", "zsh", "fish", "shell", "console", "terminal"}
+
+// shellFence finds fences with a label that looks like a shell's, so that none is
+// missing above.
+var shellFence = regexp.MustCompile(`^(?i)[a-z-]*(sh|shell|console|terminal|session|cmd|prompt)\b`)
+
+var (
+	// program begins a command that uses the program, maybe behind another one.
+	program = regexp.MustCompile(`(^|[|(;&] ?)(\$ )?(turnwright|go run \./cmd/turnwright)( |$)`)
+	// placeholder stands in a command that shows the form and cannot be run.
+	placeholder = regexp.MustCompile(`\[(flags|--)|\b[A-Z]{4,}\b|\|zsh\|`)
+)
+
+// commands returns the commands of a page, each as a block of one line: those of
+// fenced and indented blocks, and those in running text that use the program.
+func (p page) commands() (all []block) {
+	for _, language := range shellLabels {
+		for _, b := range p.fenced(language) {
+			for line := range strings.Lines(b.text) {
+				all = append(all, block{b.where, line})
+			}
+		}
+	}
+	open, shell := false, false
+	for i, line := range strings.Split(p.text, "\n") {
+		b := block{where: fmt.Sprintf("%s:%d", p.name, i+1)}
+		if label, ok := strings.CutPrefix(strings.TrimSpace(line), "```"); ok {
+			open, shell = !open, slices.Contains(shellLabels, label)
+		}
+		code, indented := strings.CutPrefix(line, "    ")
+		switch {
+		case open && shell: // above
+		case open:
+			if strings.HasPrefix(line, "$ ") || program.MatchString(line) {
+				b.text = line
+				all = append(all, b)
+			}
+		case indented && (program.MatchString(code) || strings.HasPrefix(code, "$ ")):
+			b.text = code
+			all = append(all, b)
+		default:
+			for _, code := range inlineCode.FindAllString(line, -1) {
+				if code = strings.Trim(code, "`"); program.MatchString(code) {
+					b.text = code
+					all = append(all, b)
+				}
+			}
+		}
+	}
+	for i := range all {
+		command := strings.TrimPrefix(strings.TrimSpace(all[i].text), "$ ")
+		if at := strings.Index(command, "  "); at > 0 && !strings.Contains(command[:at], `"`) {
+			command = command[:at] // a remark stands behind it
+		}
+		if at := strings.Index(command, " # "); at > 0 && !strings.Contains(command, "go test ./bench ") {
+			command = command[:at]
+		}
+		all[i].text = strings.TrimSpace(command)
+	}
+	return slices.DeleteFunc(all, func(b block) bool {
+		return b.text == "" || strings.HasPrefix(b.text, "#") || b.text == "turnwright"
+	})
+}
+
 // TestDocumentedCommands finds every command of the documentation covered:
-// run here against a scripted model, or by .ci/run.
+// run here against a scripted model, or by .ci/run. It looks at blocks and at
+// running text.
 func TestDocumentedCommands(t *testing.T) {
 	covered := map[string]func(*testing.T, string){
 		"go run ./cmd/turnwright demo":            ranByCI,
@@ -85,7 +151,15 @@ func TestDocumentedCommands(t *testing.T) {
 		`turnwright -p "Write the missing tests for ./auth" --allowedTools "Write,Edit,Bash(go test *)" --max-turns 30 --max-budget-usd 1`: runsCommand,
 		`turnwright -p "And run all of them again" --continue --allowedTools "Bash(go test *)"`:                                            goesOn,
 		`turnwright -p "What does this repository do?" --setting-sources user --settings '{"permissions":{"deny":["Bash(curl *)"]}}'`:      runsCommand,
-		"turnwright sessions": goesOn,
+		"turnwright sessions":                        goesOn,
+		"turnwright demo":                            demonstrates,
+		"go run ./cmd/turnwright demo --max-turns 2": demonstrates,
+		"turnwright completion":                      helps,
+		"source <(turnwright completion bash)":       completes,
+		"source <(turnwright completion zsh)":        completes,
+		"turnwright completion fish > ~/.config/fish/completions/turnwright.fish":                                                                       completes,
+		"turnwright permissions check":                                                                                                                  helps,
+		"turnwright explain 6f2c…":                                                                                                                      explainsRun,
 		`turnwright -p "What does this repository do?" --setting-sources user`:                                                                          choosesSources,
 		`turnwright -p "What does this repository do?" --setting-sources ""`:                                                                            choosesSources,
 		`turnwright permissions check --rules 'deny:Bash(curl *) allow:Bash(go *)' 'go vet ./... && echo $(curl example.com)'`:                          explains,
@@ -93,25 +167,37 @@ func TestDocumentedCommands(t *testing.T) {
 		`turnwright permissions check --permission-mode acceptEdits --tool Edit .git/config`:                                                            explains,
 		`echo '{"type":"user","message":{"role":"user","content":"hi"}}' | turnwright --input-format stream-json --output-format stream-json --verbose`: runsStream,
 	}
+	if runtime.GOOS != "windows" {
+		buildProgram(t) // once for all of them
+	}
 	seen := map[string]bool{}
 	for _, p := range pages(t) {
-		for _, b := range p.fenced("sh") {
-			for line := range strings.Lines(b.text) {
-				command := strings.TrimSpace(strings.TrimPrefix(line, "$ "))
-				if command == "" || strings.HasPrefix(command, "#") {
-					continue
-				}
-				check := covered[command]
-				if strings.HasPrefix(command, "go test ./bench ") {
-					check, covered[command] = runsBenchmark, runsBenchmark
-				}
-				if check == nil {
-					t.Errorf("%s: nothing runs %q; say in this test what does", b.where, command)
-					continue
-				}
-				seen[command] = true
+		if p.name == "docs/conformance.md" {
+			continue // generated from the contract
+		}
+		for i, line := range strings.Split(p.text, "\n") {
+			label, ok := strings.CutPrefix(strings.TrimSpace(line), "```")
+			if ok && shellFence.MatchString(label) && !slices.Contains(shellLabels, label) {
+				t.Errorf("%s:%d: a block labelled %q: say in this test whether it holds commands", p.name, i+1, label)
+			}
+		}
+		for _, b := range p.commands() {
+			command := b.text
+			check := covered[command]
+			switch {
+			case strings.HasPrefix(command, "go test ./bench "):
+				check, covered[command] = runsBenchmark, runsBenchmark
+			case check == nil && placeholder.MatchString(command):
+				check, covered[command] = helps, helps
+			}
+			if check == nil {
+				t.Errorf("%s: nothing runs %q; say in this test what does", b.where, command)
+				continue
+			}
+			if !seen[command] {
 				t.Run(command, func(t *testing.T) { check(t, command) })
 			}
+			seen[command] = true
 		}
 	}
 	for command := range covered {
@@ -198,12 +284,86 @@ func runsCommand(t *testing.T, command string) {
 	}
 }
 
+// demonstrates runs the demo, which needs no model.
+func demonstrates(t *testing.T, command string) {
+	run := built(t, agenttest.NewServer(t))
+	out := run(strings.Replace(command, "go run ./cmd/turnwright", "turnwright", 1) + "; echo exit code $?")
+	want := "exit code 0\n"
+	if strings.Contains(command, "--max-turns 2") {
+		want = "exit code 1\n"
+	}
+	if !strings.HasSuffix(out, want) || !strings.Contains(out, "Why it stopped") {
+		t.Errorf("%s", out)
+	}
+}
+
+// helps takes a command that is named or shown in its form, and has the program
+// explain it.
+func helps(t *testing.T, command string) {
+	words := strings.Fields(command)
+	for i, w := range words {
+		if i > 0 && strings.Trim(w, "abcdefghijklmnopqrstuvwxyz-") != "" || strings.HasPrefix(w, "-") {
+			words = words[:i]
+			break
+		}
+	}
+	name := strings.Join(words, " ")
+	if out := built(t, agenttest.NewServer(t))(name + " --help"); !strings.HasPrefix(out, "Usage: "+name) {
+		t.Errorf("%s --help says\n%s", name, out)
+	}
+}
+
+// completes runs one that puts completions into a shell, where there is that
+// shell.
+func completes(t *testing.T, command string) {
+	shell := regexp.MustCompile("completion ([a-z]+)").FindStringSubmatch(command)[1]
+	if _, err := exec.LookPath(shell); err != nil {
+		t.Skip(err)
+	}
+	run := built(t, agenttest.NewServer(t))
+	home := t.TempDir()
+	switch shell {
+	case "bash":
+		command += "; complete -p turnwright"
+	case "zsh":
+		command = "autoload -U compinit && compinit -u; " + command + "; echo $_comps[turnwright]"
+	case "fish":
+		command = "mkdir -p ~/.config/fish/completions; " + command + `; complete -C "turnwright --res"; complete -C "turnwright --res" | grep -q resume && echo turnwright`
+	}
+	if out := run("HOME='" + home + "' " + shell + " -c '" + command + "'"); !strings.Contains(out, "turnwright") {
+		t.Errorf("%s", out)
+	}
+}
+
+// explainsRun runs one that explains a session, which it names by its title.
+func explainsRun(t *testing.T, command string) {
+	run := built(t, agenttest.NewServer(t, agenttest.Forever(agenttest.Text("It has three packages."))))
+	title := strings.Fields(command)[2]
+	run(`turnwright -p "What is here?" --name ` + title)
+	if out := run(command); !strings.Contains(out, "What is here?") || !strings.Contains(out, "stopped") {
+		t.Errorf("%s", out)
+	}
+}
+
 // runsStream runs one that sends a line of streaming input.
 func runsStream(t *testing.T, command string) {
 	srv := agenttest.NewServer(t, agenttest.Script(agenttest.Text("Hello.")))
 	out := built(t, srv)(command)
 	if strings.Count(out, "\n") != 3 || !strings.Contains(out, `"result":"Hello."`) || srv.Last().UserText() != "hi" {
 		t.Errorf("%s", out)
+	}
+}
+
+// programDir is where the command is while a test runs; "" when it is nowhere.
+var programDir string
+
+// buildProgram builds the command for t and the tests in it.
+func buildProgram(t *testing.T) {
+	t.Helper()
+	programDir = t.TempDir()
+	t.Cleanup(func() { programDir = "" })
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", programDir, "./cmd/turnwright").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 }
 
@@ -214,11 +374,10 @@ func built(t *testing.T, srv *agenttest.Server, instructions ...string) (run fun
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a Unix shell")
 	}
-	dir := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "./cmd/turnwright").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if programDir == "" {
+		buildProgram(t)
 	}
-	env := append(os.Environ(), "PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	env := append(os.Environ(), "PATH="+programDir+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	for k, v := range base(t, srv).Env {
 		env = append(env, k+"="+v)
 		if k == "CLAUDE_CONFIG_DIR" && len(instructions) > 0 {

@@ -1,6 +1,7 @@
 package turnwright
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -27,6 +28,16 @@ func gitDir(dir string) string {
 	}
 }
 
+// readHead reads a HEAD file, which holds one line. Reading what is no regular
+// file might wait for ever.
+func readHead(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<16 {
+		return nil, cmp.Or(err, fs.ErrInvalid)
+	}
+	return os.ReadFile(path)
+}
+
 // gitBranch is the branch that is checked out in dir's repository, "HEAD" when
 // none is, as git names it; "" outside a repository (K-309).
 func gitBranch(dir string) string {
@@ -34,7 +45,7 @@ func gitBranch(dir string) string {
 	if at == "" {
 		return ""
 	}
-	head, err := os.ReadFile(filepath.Join(at, "HEAD"))
+	head, err := readHead(filepath.Join(at, "HEAD"))
 	text := strings.TrimSpace(string(head))
 	if err != nil || text == "" || !utf8.ValidString(text) {
 		return ""

@@ -226,7 +226,7 @@ type Options struct {
 // exclude each other; with none of them the prompt is the minimal one.
 type SystemPrompt struct {
 	Text   *string // the whole prompt; "" means none (O-10)
-	File   string  // the whole prompt, read from this file at the start (O-13)
+	File   string  // the whole prompt, read at the start from this file or pipe of at most 10 MiB (O-13)
 	Coding bool    // the full coding prompt with its facts about the machine (O-11)
 	Append string  // added after the prompt (O-11)
 	// ExcludeDynamic tells the facts about the machine (directory, git, system,

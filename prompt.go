@@ -1,14 +1,19 @@
 package turnwright
 
 import (
+	"context"
 	"fmt"
-	"os"
 	"runtime"
 	"strconv"
 	"time"
 
+	"github.com/turnwright/turnwright/internal/readfile"
 	"github.com/turnwright/turnwright/message"
 )
+
+// maxPromptFile bounds a file with a system prompt, in bytes: more than fits
+// into any model's context.
+const maxPromptFile = 10 << 20
 
 // minimalPrompt is the library's default system prompt (O-10).
 const minimalPrompt = "You are an agent that completes tasks with the tools you are given. " +
@@ -32,7 +37,7 @@ How to answer
 
 // systemBlocks resolves the system prompt once, at the start (O-19). prelude
 // is what stands before the first user message instead (O-12).
-func (o *Options) systemBlocks(dir string, now time.Time) (system, prelude []message.Block, err error) {
+func (o *Options) systemBlocks(ctx context.Context, dir string, now time.Time) (system, prelude []message.Block, err error) {
 	text := minimalPrompt
 	if p := o.SystemPrompt; p != nil {
 		switch {
@@ -43,7 +48,7 @@ func (o *Options) systemBlocks(dir string, now time.Time) (system, prelude []mes
 		case p.Text != nil:
 			text = *p.Text
 		case p.File != "":
-			raw, err := os.ReadFile(p.File)
+			raw, err := readfile.Whole(ctx, p.File, maxPromptFile)
 			if err != nil {
 				return nil, nil, &OptionError{Option: "SystemPrompt.File", Value: strconv.Quote(p.File), Reason: err.Error(), Err: err}
 			}

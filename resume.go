@@ -1,11 +1,11 @@
 package turnwright
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -128,7 +128,7 @@ func findResumed(ctx context.Context, finder session.Finder, value, dir string) 
 	var found []session.Info
 	var ids []string
 	for _, info := range list {
-		if title, err := titleOf(finder.Read(ctx, info)); err == nil && title == value {
+		if head, tail, err := finder.Ends(ctx, info, session.SummaryBytes); err == nil && titleOf(head, tail) == value {
 			found, ids = append(found, info), append(ids, info.ID)
 		}
 	}
@@ -138,28 +138,28 @@ func findResumed(ctx context.Context, finder session.Finder, value, dir string) 
 	return found[0], nil
 }
 
-// titleOf is the last title that a person gave (S-31, S-38).
-func titleOf(lines iter.Seq2[[]byte, error]) (title string, err error) {
-	for line, err := range lines {
-		var unreadable *session.LineError
-		if errors.As(err, &unreadable) {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		if !strings.Contains(string(line), `"custom-title"`) {
-			continue
-		}
-		var l struct {
-			Type        string `json:"type"`
-			CustomTitle string `json:"customTitle"`
-		}
-		if json.Unmarshal(line, &l) == nil && l.Type == "custom-title" {
-			title = l.CustomTitle
+// titleOf is the last title that a person gave (S-31, S-38), which stands where
+// the listing looks for it: near the end, or near the beginning (K-340, K-341,
+// K-344). A line that is cut there does not parse.
+func titleOf(head, tail []byte) string {
+	for _, part := range [][]byte{tail, head} {
+		for len(part) > 0 {
+			at := bytes.LastIndexByte(part[:len(part)-1], '\n') + 1
+			line := part[at:]
+			part = part[:at]
+			if !bytes.Contains(line, []byte(`"custom-title"`)) {
+				continue
+			}
+			var l struct {
+				Type        string `json:"type"`
+				CustomTitle string `json:"customTitle"`
+			}
+			if json.Unmarshal(line, &l) == nil && l.Type == "custom-title" {
+				return l.CustomTitle
+			}
 		}
 	}
-	return title, nil
+	return ""
 }
 
 // newest is the session of the directory with the latest message (S-51, S-52);

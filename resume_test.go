@@ -2,9 +2,11 @@ package turnwright_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -329,6 +331,66 @@ func TestResumeLooksEverywhere(t *testing.T) {
 	titled.Resume = "the parser"
 	if _, err := turnwright.NewSession(t.Context(), titled); err == nil || !strings.HasPrefix(err.Error(), `Several conversations are titled "the parser": `) || !strings.Contains(err.Error(), a) || !strings.Contains(err.Error(), b) {
 		t.Errorf("two of a title: %v", err)
+	}
+}
+
+// reads notes which sessions are read whole.
+type reads struct {
+	*file.Store
+	whole []string
+}
+
+func (r *reads) Read(ctx context.Context, s session.Info) iter.Seq2[[]byte, error] {
+	r.whole = append(r.whole, s.ID)
+	return r.Store.Read(ctx, s)
+}
+
+// A title is looked for where the listing finds it, and not by reading all that
+// was ever said.
+func TestResumeByTitleReadsEnds(t *testing.T) {
+	conform.Covers(t, "K-340", "K-341", "K-461")
+	srv := agenttest.NewServer(t, agenttest.Forever(agenttest.Text("hello")))
+	o := onDisk(t, srv)
+	var ids []string
+	for _, titles := range [][]string{{"early"}, {"old", "late"}, {"", "middle", ""}, {""}} {
+		id := query(t, "hi", o).result.SessionID
+		ids = append(ids, id)
+		path := transcript(t, o, id)
+		for i, title := range titles {
+			if i > 0 { // out of reach of what stands before
+				appendLine(t, path, fmt.Sprintf(`{"type":"of-our-own","text":%q,"sessionId":%q}`, strings.Repeat("x", 2*session.SummaryBytes), id))
+			}
+			if title != "" {
+				appendLine(t, path, fmt.Sprintf(`{"type":"custom-title","customTitle":%q,"sessionId":%q}`, title, id))
+			}
+		}
+		appendLine(t, path, fmt.Sprintf(`{"type":"of-our-own","text":%q,"sessionId":%q}`, `{"type":"custom-title","customTitle":"inside"}`, id))
+	}
+	appendLine(t, transcript(t, o, ids[0]), fmt.Sprintf(`{"type":"of-our-own","text":%q,"sessionId":%q}`, strings.Repeat("x", 2*session.SummaryBytes), ids[0]))
+	for _, tt := range []struct {
+		title string
+		want  int // of ids; -1: none
+	}{{"early", 0}, {"late", 1}, {"old", -1}, {"middle", -1}, {"inside", -1}} {
+		store, err := file.New(file.Config{Getenv: func(name string) string { return o.Env[name] }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted := &reads{Store: store}
+		titled := o
+		titled.Store, titled.Resume = counted, tt.title
+		r := query(t, "more", titled)
+		if tt.want < 0 {
+			if r.err == nil {
+				t.Errorf("%s: found %s", tt.title, r.result.SessionID)
+			}
+		} else if r.err != nil || r.result.SessionID != ids[tt.want] {
+			t.Errorf("%s: %v", tt.title, r.err)
+		}
+		for _, id := range counted.whole {
+			if tt.want < 0 || id != ids[tt.want] {
+				t.Errorf("%s: session %s was read whole", tt.title, id)
+			}
+		}
 	}
 }
 

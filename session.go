@@ -38,7 +38,7 @@ func NewSession(ctx context.Context, o Options) (*Session, error) {
 	}
 	o.AllowedTools, o.DisallowedTools = slices.Clone(o.AllowedTools), slices.Clone(o.DisallowedTools)
 	o.AddDirs = slices.Clone(o.AddDirs)
-	cfg, set, err := o.build()
+	cfg, set, err := o.build(ctx)
 	if err != nil {
 		return nil, err
 	}

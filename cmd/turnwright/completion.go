@@ -45,9 +45,9 @@ func runCompletion(args []string, stdout, stderr io.Writer) int {
 }
 
 // completionSetup tells how the scripts get into the shells.
-const completionSetup = `    bash   source <(turnwright completion bash), in ~/.bashrc
-    zsh    source <(turnwright completion zsh), in ~/.zshrc after compinit
-    fish   turnwright completion fish > ~/.config/fish/completions/turnwright.fish
+const completionSetup = `    source <(turnwright completion bash)    in ~/.bashrc
+    source <(turnwright completion zsh)     in ~/.zshrc, after compinit
+    turnwright completion fish > ~/.config/fish/completions/turnwright.fish
 `
 
 // bashWords is what the script needs of the package bash-completion, for
@@ -92,13 +92,16 @@ func completer() *cobra.Command {
 	root := completed("turnwright", "", (&flags{}).set())
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(&cobra.Command{Hidden: true})
-	root.AddCommand(
-		completed("sessions", "list the sessions of the directory", (&sessionsOptions{}).set()),
-		completed("demo", "the reference scenario, without key and network", (&demoOptions{}).set()),
-	)
-	script := completed("completion", "print the completion script of a shell", pflag.NewFlagSet("", pflag.ContinueOnError))
-	script.ValidArgsFunction = cobra.FixedCompletions(shells, cobra.ShellCompDirectiveNoFileComp)
-	root.AddCommand(script)
+	for _, c := range subcommands() {
+		child := completed(c.name, c.about, c.flags)
+		for _, sub := range c.sub {
+			child.AddCommand(completed(sub.name, sub.about, sub.flags))
+		}
+		if c.name == "completion" {
+			child.ValidArgsFunction = cobra.FixedCompletions(shells, cobra.ShellCompDirectiveNoFileComp)
+		}
+		root.AddCommand(child)
+	}
 	return root
 }
 
@@ -109,6 +112,9 @@ func completed(name, about string, fs *pflag.FlagSet) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions, // a prompt is no file
 	}
 	c.Flags().SortFlags = false
+	if fs == nil {
+		return c
+	}
 	c.Flags().AddFlagSet(fs)
 	fs.VisitAll(func(f *pflag.Flag) {
 		if f.NoOptDefVal == noValue {

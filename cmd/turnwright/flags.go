@@ -1,17 +1,18 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 	"github.com/turnwright/turnwright"
+	"github.com/turnwright/turnwright/internal/readfile"
 	"github.com/turnwright/turnwright/permission"
 )
 
@@ -41,7 +42,6 @@ type flags struct {
 	allowSkip    bool
 	system       string
 	systemSet    bool
-	settingsSet  bool
 	systemFile   string
 	appendSystem string
 	appendFile   string
@@ -186,8 +186,11 @@ func parse(args []string) (*flags, error) {
 	if f.background {
 		return nil, f.noBackground()
 	}
+	if err := f.checkGiven(fs); err != nil {
+		return nil, err
+	}
 	f.prompt = fs.Args()
-	f.toolsSet, f.systemSet, f.settingsSet = fs.Changed("tools"), fs.Changed("system-prompt"), fs.Changed("settings")
+	f.toolsSet, f.systemSet = fs.Changed("tools"), fs.Changed("system-prompt")
 	switch f.output {
 	case "text", "json":
 	case "stream-json":
@@ -219,6 +222,31 @@ func parse(args []string) (*flags, error) {
 		return nil, fmt.Errorf("unexpected argument %q: the prompt is one argument (put it in quotes)", f.prompt[1])
 	}
 	return f, nil
+}
+
+// neverBlank are flags whose value cannot be empty, with what it must be. What is
+// empty there comes from a variable that is not set, and is no wish for nothing.
+var neverBlank = map[string]string{
+	"session-id": "a UUID", "model": "an alias or the id of a model", "name": "a title", "debug-file": "the path of a file",
+	"system-prompt-file": "the path of a file", "append-system-prompt-file": "the path of a file", "add-dir": "the path of a directory",
+	"settings": "JSON or the path of a file", "permission-mode": "one of default, acceptEdits, plan, dontAsk, bypassPermissions",
+}
+
+// checkGiven finds values that are blank (K-30).
+func (f *flags) checkGiven(fs *pflag.FlagSet) (err error) {
+	fs.Visit(func(given *pflag.Flag) {
+		must := neverBlank[given.Name]
+		values := []string{given.Value.String()}
+		if given.Name == "add-dir" {
+			values = f.addDirs
+		}
+		for _, value := range values {
+			if must != "" && strings.TrimSpace(value) == "" && err == nil {
+				err = fmt.Errorf("--%s %q: must be %s, not empty", given.Name, value, must)
+			}
+		}
+	})
+	return err
 }
 
 // noBackground says why there is no background session (K-105, K-106).
@@ -313,17 +341,53 @@ var flagOf = map[string]string{
 	"DebugFile":         "--debug-file",
 }
 
-// named turns the error of an option into one that names its flag (K-30).
+// named turns the error of an option into one that names its flag (K-30), or the
+// variable that it comes from.
 func named(err error) error {
 	var bad *turnwright.OptionError
-	if !errors.As(err, &bad) || flagOf[bad.Option] == "" || bad.Letter != "" {
-		return err
+	if !errors.As(err, &bad) || bad.Letter != "" {
+		return inFlagsError(err)
 	}
-	if bad.Value == "" {
-		return fmt.Errorf("%s: %s", flagOf[bad.Option], bad.Reason)
+	name := flagOf[bad.Option]
+	if name == "" && strings.ToUpper(bad.Option) == bad.Option {
+		name = bad.Option // a variable
 	}
-	return fmt.Errorf("%s %s: %s", flagOf[bad.Option], bad.Value, bad.Reason)
+	switch {
+	case name == "":
+		return inFlagsError(err)
+	case bad.Value == "" && strings.HasPrefix(bad.Reason, bad.Option+":"): // with the place in its value
+		return errors.New(name + strings.TrimPrefix(bad.Reason, bad.Option))
+	case bad.Value == "":
+		return fmt.Errorf("%s: %s", name, inFlags(bad.Reason))
+	}
+	return fmt.Errorf("%s %s: %s", name, bad.Value, inFlags(bad.Reason))
 }
+
+func inFlagsError(err error) error {
+	if text := inFlags(err.Error()); text != err.Error() {
+		return errors.New(text)
+	}
+	return err
+}
+
+// inFlags says in terms of the command line what the library says in terms of Go.
+func inFlags(text string) string {
+	if rest, ok := strings.CutPrefix(text, "Settings:"); ok {
+		return "--settings:" + rest
+	}
+	if rest, ok := strings.CutPrefix(text, "Resume: "); ok {
+		return "--resume: " + rest
+	}
+	return goWords.Replace(text)
+}
+
+var goWords = strings.NewReplacer(
+	"ForkSession changes nothing without Resume or Continue.", "--fork-session changes nothing without --resume or --continue.",
+	"; Model \"", "; --model \"",
+	"; add one with Catalog.With", "; choose another model, or leave --max-budget-usd out",
+	"is disabled by Settings (", "is disabled by --settings (",
+	"needs AllowDangerouslySkipPermissions", "needs --allow-dangerously-skip-permissions",
+)
 
 // explain says which flag was wrong, and for flags of features to come which
 // letter of docs/roadmap.md brings them (O-3).
@@ -331,8 +395,11 @@ func explain(err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
 		name := unknown.GetSpecifiedName()
-		if name == "w" {
-			return notHere("worktree")
+		if unknown.GetSpecifiedShortnames() != "" {
+			if name == "w" {
+				return notHere("worktree")
+			}
+			return fmt.Errorf("unknown flag: -%s", name)
 		}
 		if letter, ok := laterFlags[name]; ok {
 			return fmt.Errorf("--%s is not supported yet (issue %s of docs/roadmap.md brings it)", name, letter)
@@ -369,11 +436,11 @@ func (f *flags) options() (turnwright.Options, error) {
 		AllowDangerouslySkipPermissions: f.skip || f.allowSkip || f.mode == string(turnwright.ModeBypassPermissions),
 	}
 	o.Bare, o.DebugFile = f.bare, f.debugFile
-	if o.Settings = f.settings; f.settingsSet && strings.TrimSpace(f.settings) == "" {
-		return o, errors.New("--settings: must be JSON or the path of a file, not empty")
-	}
+	o.Settings = f.settings
 	if f.sources != nil {
-		o.SettingSources = sourceList(*f.sources)
+		if o.SettingSources = sourceList(*f.sources); slices.Contains(o.SettingSources, "") {
+			return o, fmt.Errorf("--setting-sources %q: must be names of user, project, local, with a comma between them, or empty for none", *f.sources)
+		}
 	}
 	if f.debug != nil {
 		o.Debug = true
@@ -405,7 +472,7 @@ func (f *flags) options() (turnwright.Options, error) {
 	}
 	if f.maxBudget != nil {
 		x, err := strconv.ParseFloat(*f.maxBudget, 64)
-		if err != nil || !(x > 0) || math.IsInf(x, 0) {
+		if err != nil || !(x > 0) || math.IsInf(x, 0) || strings.ContainsAny(*f.maxBudget, "xX_") { // as Python writes it (K-29)
 			return o, fmt.Errorf("--max-budget-usd %q: must be a positive number of dollars", *f.maxBudget)
 		}
 		o.MaxBudgetUSD = &x
@@ -417,9 +484,9 @@ func (f *flags) options() (turnwright.Options, error) {
 		p.Text = &f.system
 	}
 	if f.appendFile != "" {
-		raw, err := os.ReadFile(f.appendFile)
+		raw, err := readfile.Whole(context.Background(), f.appendFile, maxPiped)
 		if err != nil {
-			return o, fmt.Errorf("--append-system-prompt-file: %w", err)
+			return o, fmt.Errorf("--append-system-prompt-file %q: %w", f.appendFile, err)
 		}
 		if p.Append != "" {
 			p.Append += "\n\n"
@@ -452,11 +519,12 @@ func (f *flags) allowBySettings(o *turnwright.Options) error {
 
 // sourceList splits the value of --setting-sources (K-91).
 func sourceList(value string) []string {
-	list := []string{}
-	for name := range strings.SplitSeq(value, ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			list = append(list, name)
-		}
+	if value == "" {
+		return []string{}
+	}
+	list := strings.Split(value, ",")
+	for i, name := range list {
+		list[i] = strings.TrimSpace(name)
 	}
 	return list
 }
@@ -473,7 +541,11 @@ func rules(lists []string) []string {
 func usage() string {
 	f := &flags{}
 	var b strings.Builder
-	b.WriteString("Usage: turnwright [flags] -p PROMPT\n       turnwright [flags] --input-format stream-json --output-format stream-json --verbose\n       turnwright sessions [--all] [--json]\n       turnwright explain [--all] [--json] SESSION\n       turnwright permissions check [--rules RULES] [--json] COMMAND\n       turnwright demo [--max-turns N] [--max-budget-usd X] [--keep]\n       turnwright completion bash|zsh|fish\n\nFlags:\n")
+	b.WriteString("Usage: turnwright [flags] -p PROMPT\n       turnwright [flags] --input-format stream-json --output-format stream-json --verbose\n")
+	for _, form := range forms() {
+		b.WriteString("       " + form[0] + "\n")
+	}
+	b.WriteString("\nFlags:\n")
 	b.WriteString(f.set().FlagUsages())
 	return b.String()
 }

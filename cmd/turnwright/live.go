@@ -62,6 +62,12 @@ func (l *live) show(m turnwright.Message) {
 		return
 	}
 	switch m := m.(type) {
+	case *message.Init:
+		l.status() // the first response may take a while to begin
+	case *message.PermissionDenied:
+		l.clear()
+		fmt.Fprintf(l.w, "%s %s\n", l.paint(red, "!"), oneLine(m.ToolName+" is denied: "+m.Message, 500)) // the reason as a whole
+		l.status()
 	case *message.Assistant:
 		for _, b := range m.Message.Content {
 			if u, ok := b.ToolUse(); ok {
@@ -137,7 +143,8 @@ func (l *live) paint(color, s string) string {
 	return color + s + "\x1b[0m"
 }
 
-// summary tells at the end what the run took and why it stopped.
+// summary tells at the end what the run took and why it stopped, unless its error
+// has told that already.
 func (l *live) summary(r *turnwright.ResultMessage) {
 	if l == nil {
 		return
@@ -148,7 +155,9 @@ func (l *live) summary(r *turnwright.ResultMessage) {
 		cost = *r.TotalCostUSD
 	}
 	fmt.Fprintln(l.w, l.paint(dim, fmt.Sprintf("%s, %s, $%.4f, session %s", reasons.Turns(r.ToolTurns), tookText(time.Duration(r.DurationMS)*time.Millisecond), cost, r.SessionID)))
-	fmt.Fprintln(l.w, l.paint(dim, "Why it stopped: "+turnwright.WhyStopped(r)))
+	if r.Subtype != message.ErrorDuringExecution {
+		fmt.Fprintln(l.w, l.paint(dim, "Why it stopped: "+turnwright.WhyStopped(r)))
+	}
 }
 
 // tookText is a duration for people.

@@ -15,6 +15,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -35,19 +36,14 @@ func main() {
 // run is main without the process. It returns the exit code.
 func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 	if len(args) > 0 {
-		switch args[0] {
-		case "demo":
-			return runDemo(args[1:], stdout, stderr)
-		case "sessions":
-			return runSessions(args[1:], stdout, stderr)
-		case "explain":
-			return runExplain(args[1:], stdout, stderr)
-		case "completion":
-			return runCompletion(args[1:], stdout, stderr)
-		case cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd:
+		switch c, err := commandOf(args[0]); {
+		case err != nil:
+			fmt.Fprintf(stderr, "Error: %v\n", err)
+			return 1
+		case c != nil:
+			return written(stdout, stderr, func(out io.Writer) int { return c.run(args[1:], out, stderr) })
+		case args[0] == cobra.ShellCompRequestCmd, args[0] == cobra.ShellCompNoDescRequestCmd:
 			return runComplete(args, stdout, stderr)
-		case "permissions":
-			return runPermissions(args[1:], stdout, stderr)
 		}
 	}
 	f, err := parse(args)
@@ -56,16 +52,48 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "Error: %v\n", err)
 		return 1
 	case f.version:
-		fmt.Fprintf(stdout, "%s (Turnwright %s)\n", turnwright.CompatVersion, turnwright.Version())
-		return 0
+		return written(stdout, stderr, func(out io.Writer) int {
+			fmt.Fprintf(out, "%s (Turnwright %s)\n", turnwright.CompatVersion, turnwright.Version())
+			return 0
+		})
 	case f.help:
-		fmt.Fprint(stdout, usage())
-		return 0
+		return written(stdout, stderr, func(out io.Writer) int {
+			fmt.Fprint(out, usage())
+			return 0
+		})
 	}
 	if f.input == "stream-json" {
 		return runStream(f, stdin, stdout, stderr)
 	}
 	return runPrint(f, stdin, stdout, stderr)
+}
+
+// written runs a command that writes to standard output. It has failed when that
+// could not be written; a reader that has gone away is told nothing (K-159).
+func written(stdout, stderr io.Writer, command func(out io.Writer) int) (code int) {
+	out := &checked{w: stdout}
+	code = command(out)
+	switch err := readerGone(out.err); {
+	case err == nil:
+		return code
+	case code == 0 && !errors.Is(err, errReaderGone):
+		fmt.Fprintf(stderr, "Error: %v\n", err)
+	}
+	return 1
+}
+
+// checked keeps the first error of a writer for whoever tells of it, and then
+// writes no more.
+type checked struct {
+	w   io.Writer
+	err error
+}
+
+func (c *checked) Write(p []byte) (int, error) {
+	if c.err == nil {
+		_, c.err = c.w.Write(p)
+	}
+	return len(p), nil
 }
 
 // interrupts hands each SIGINT to interrupt, which says whether it is the end

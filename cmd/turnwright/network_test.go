@@ -165,6 +165,7 @@ func TestProxyAndCertificates(t *testing.T) {
 		{"no proxy there", []string{"ANTHROPIC_BASE_URL=http://model.test", "HTTP_PROXY=http://127.0.0.1:1"}, "", "127.0.0.1:1"},
 		{"no proxy", []string{"HTTPS_PROXY=ftp://p.test"}, "", `HTTPS_PROXY: "ftp://p.test"`},
 		{"no such file", []string{"ANTHROPIC_BASE_URL=https://model.test", "HTTPS_PROXY=PROXY", "SSL_CERT_FILE=/no/such/file"}, "", `"/no/such/file" (SSL_CERT_FILE)`},
+		{"a file without end", []string{"ANTHROPIC_BASE_URL=https://model.test", "HTTPS_PROXY=PROXY", "SSL_CERT_FILE=/dev/zero"}, "", `/dev/zero: is larger than 16 MiB`},
 		{"no certificates in it", []string{"ANTHROPIC_BASE_URL=https://model.test", "HTTPS_PROXY=PROXY", "NODE_EXTRA_CA_CERTS=" + nothing}, "", "(NODE_EXTRA_CA_CERTS): the file holds no PEM certificate"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -24,26 +24,39 @@ not read.
 Flags:
 `
 
+// checkOptions are the flags of the check.
+type checkOptions struct {
+	rules, dirs []string
+	mode, tool  string
+	json, help  bool
+}
+
+func (o *checkOptions) set() *pflag.FlagSet {
+	fs := pflag.NewFlagSet("turnwright permissions", pflag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.SortFlags = false
+	fs.StringArrayVar(&o.rules, "rules", nil, "rules with their list in front, such as \"deny:Bash(rm *) ask:Edit allow:Bash(make *)\"; without one a rule allows")
+	fs.StringVar(&o.mode, "permission-mode", "", "default, acceptEdits, plan, dontAsk, bypassPermissions")
+	fs.StringArrayVar(&o.dirs, "add-dir", nil, "further working directories")
+	fs.StringVar(&o.tool, "tool", "Bash", "the tool that is called; file tools take a path in place of the command")
+	fs.BoolVar(&o.json, "json", false, "print a JSON object")
+	fs.BoolVarP(&o.help, "help", "h", false, "print this help")
+	return fs
+}
+
 // runPermissions explains what becomes of a call (docs/permissions.md).
 func runPermissions(args []string, stdout, stderr io.Writer) int {
 	fail := func(err error) int {
 		fmt.Fprintf(stderr, "Error: %v\n", err)
 		return 1
 	}
-	fs := pflag.NewFlagSet("turnwright permissions", pflag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	fs.SortFlags = false
-	list := fs.StringArray("rules", nil, "rules with their list in front, such as \"deny:Bash(rm *) ask:Edit allow:Bash(make *)\"; without one a rule allows")
-	mode := fs.String("permission-mode", "", "default, acceptEdits, plan, dontAsk, bypassPermissions")
-	dirs := fs.StringArray("add-dir", nil, "further working directories")
-	tool := fs.String("tool", "Bash", "the tool that is called; file tools take a path in place of the command")
-	asJSON := fs.Bool("json", false, "print a JSON object")
-	help := fs.BoolP("help", "h", false, "print this help")
+	var o checkOptions
+	fs := o.set()
 	if err := fs.Parse(args); err != nil {
 		return fail(err)
 	}
 	switch rest := fs.Args(); {
-	case *help:
+	case o.help:
 		fmt.Fprint(stdout, permissionsUsage+fs.FlagUsages())
 		return 0
 	case len(rest) == 0 || rest[0] != "check":
@@ -51,7 +64,7 @@ func runPermissions(args []string, stdout, stderr io.Writer) int {
 	case len(rest) > 2:
 		return fail(fmt.Errorf("unexpected argument %q: the command is one argument (put it in quotes)", rest[2]))
 	}
-	config, err := checkConfig(*list, *mode, *dirs)
+	config, err := checkConfig(o.rules, o.mode, o.dirs)
 	if err != nil {
 		return fail(err)
 	}
@@ -62,12 +75,12 @@ func runPermissions(args []string, stdout, stderr io.Writer) int {
 	for _, w := range warnings {
 		fmt.Fprintln(stderr, w)
 	}
-	r, err := checkRequest(*tool, fs.Arg(1), fs.NArg() > 1, config.Dirs[0])
+	r, err := checkRequest(o.tool, fs.Arg(1), fs.NArg() > 1, config.Dirs[0])
 	if err != nil {
 		return fail(err)
 	}
 	e := policy.Explain(r)
-	if *asJSON {
+	if o.json {
 		raw, err := json.MarshalIndent(explained(e), "", "  ")
 		if err == nil {
 			_, err = stdout.Write(append(raw, '\n'))

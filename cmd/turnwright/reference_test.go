@@ -40,13 +40,16 @@ func reference() string {
 
 <!-- Written by go test ./cmd/turnwright -run TestReference -update-reference; do not edit. -->
 
-    turnwright [flags] -p PROMPT        run one prompt and print the answer
-    turnwright sessions [--all] [--json]  list the sessions of the directory
-    turnwright explain SESSION          say why the runs of a session stopped
-    turnwright completion SHELL         print the completion script for bash, zsh or fish
-    turnwright permissions check COMMAND  say what would become of a call, and why
-    turnwright demo [flags]             the reference scenario, without key and network
-
+`)
+	width := 0
+	all := append([][2]string{{"turnwright [flags] -p PROMPT", "run one prompt and print the answer"}}, forms()...)
+	for _, form := range all {
+		width = max(width, len(form[0]))
+	}
+	for _, form := range all {
+		fmt.Fprintf(&b, "    %-*s  %s\n", width, form[0], form[1])
+	}
+	b.WriteString(`
 The prompt is one argument, standard input, or both: then the prompt comes first and the piped text after a blank line. A list flag takes everything up to the next word that begins with "-", so the prompt stands before it or after ` + "`--`" + `.
 
 The exit code is 0 when the last result is no error, 1 when it is one or the run could not start, 130 after a second interrupt and 143 after SIGTERM. With ` + "`--output-format text`" + ` the answer is all that stands on standard output; on a terminal, steps and cost are shown on standard error meanwhile (` + "`NO_COLOR=1`" + ` without colours).

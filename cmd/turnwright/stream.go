@@ -58,7 +58,7 @@ func runStream(f *flags, stdin io.Reader, stdout, stderr io.Writer) int {
 		sdk: strings.HasPrefix(os.Getenv("CLAUDE_CODE_ENTRYPOINT"), "sdk-"),
 	}
 	defer interrupts(c.interrupt, c.terminate)()
-	o.Stderr, o.ReplayUserMessages = c.warn, f.replay
+	o.Stderr, o.ReplayUserMessages = func(line string) { c.warn(inFlags(line)) }, f.replay
 	if f.promptTool != nil {
 		o.CanUseTool = c.approve
 	}
@@ -111,8 +111,13 @@ func (c *client) pump() (code int) {
 		if u, ok := m.(*turnwright.UserMessage); ok {
 			c.settle(u)
 		}
-		if i, ok := m.(*message.Informational); ok && c.toldAlready(i.Content) {
-			continue
+		if i, ok := m.(*message.Informational); ok {
+			told := *i
+			told.Content = inFlags(i.Content)
+			if c.toldAlready(told.Content) {
+				continue
+			}
+			m = &told
 		}
 		if c.sdk {
 			m = forClients(m)

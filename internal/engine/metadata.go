@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/turnwright/turnwright/internal/journal"
 	"github.com/turnwright/turnwright/internal/loop"
@@ -132,9 +131,13 @@ func (w *journalWriter) meta(typ, key, value string) []byte {
 	return append(b, `,"sessionId":"`+w.enc.SessionID+`"}`...)
 }
 
+// cut is the first n characters of s, which may be large.
 func cut(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
 	}
-	return string([]rune(s)[:n])
+	return s
 }

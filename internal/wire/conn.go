@@ -16,10 +16,17 @@ const (
 	// output; then Write waits. Answers and requests do not count on it.
 	room = 1 << 20
 	// maxUnread is how many bytes may wait for the reader of the output before
-	// no more input is read. A client that leaves that much unread is not
-	// waiting for an answer; without a bound its requests would take all memory.
+	// the input gives rise to little more of it: answers, withdrawals and
+	// interrupts are heard as ever (W-31), other requests refused, and lines that
+	// are no use told of together. Messages alone stop at room: only requests get
+	// here, and their answers must be kept, for each has one (W-81). So at twice
+	// that much, which is some 200,000 refusals, reading does stop, or a client
+	// that asks on and on and never reads would take all memory.
 	maxUnread = 32 << 20
 )
+
+// ErrUnread is the answer to a request beyond what a client may leave unread.
+var ErrUnread = fmt.Errorf("refused: more than %d MiB of the output are unread", maxUnread>>20)
 
 // Handler takes what the client sends, in the order of its lines, on the
 // goroutine of Serve. Its methods must not wait for standard output or for the
@@ -30,7 +37,8 @@ type Handler interface {
 	// Control takes a control request. It has exactly one answer (W-81), given
 	// now or later, from any goroutine.
 	Control(*Request)
-	// Ignored is told of a line that could not be used (K-174).
+	// Ignored is told of a line that could not be used (K-174), or of several
+	// together.
 	Ignored(*LineError)
 }
 
@@ -51,8 +59,9 @@ type Conn struct {
 	unread int // maxUnread
 }
 
-// New returns a connection that reads in and writes out. Nothing happens before
-// it is used. Closing both is the caller's business.
+// New returns a connection that reads in and writes out. Nothing is read or
+// written before it is used. Closing both is the caller's business, but an out
+// that is a file must stay open as long as the process, since it is watched.
 func New(in io.Reader, out io.Writer) *Conn {
 	return &Conn{
 		in: newLines(in), out: newWriter(out), unread: maxUnread,
@@ -70,30 +79,48 @@ func (c *Conn) First() { _, _ = c.in.next() }
 // then on (W-378).
 func (c *Conn) Serve(h Handler) error {
 	defer c.end()
+	var untold *LineError // a line that is still to be told of
 	for {
-		if err := c.out.below(context.Background(), c.unread); err != nil {
+		if err := c.out.below(context.Background(), 2*c.unread); err != nil {
 			return nil // the client reads no more: it is gone
 		}
 		line, err := c.in.next()
+		full := c.out.pending() > c.unread
 		var bad *LineError
 		switch {
 		case errors.As(err, &bad):
-			h.Ignored(bad)
+		case err == nil:
+			bad = c.take(h, line, full)
+		}
+		switch {
+		case bad != nil && untold != nil:
+			untold.More++
+		case bad != nil:
+			untold = bad
+		}
+		if untold != nil && (!full || err != nil && bad == nil) {
+			h.Ignored(untold)
+			untold = nil
+		}
+		switch {
+		case err == nil || bad != nil:
 		case errors.Is(err, io.EOF):
 			return nil
-		case err != nil:
-			return fmt.Errorf("reading standard input: %w", err)
 		default:
-			c.take(h, line)
+			return fmt.Errorf("reading standard input: %w", err)
 		}
 	}
 }
 
-func (c *Conn) take(h Handler, line []byte) {
+// take hands on a line, or says why it is of no use.
+func (c *Conn) take(h Handler, line []byte, full bool) *LineError {
 	f, err := decode(line)
 	switch {
 	case err != nil:
-		h.Ignored(c.in.fault(line, err))
+		return c.in.fault(line, err)
+	case full && f.request != nil && f.request.subtype != interrupt:
+		f.request.fault = ErrUnread
+		c.control(h, f.request)
 	case f.user != nil:
 		h.User(f.user)
 	case f.request != nil:
@@ -103,6 +130,7 @@ func (c *Conn) take(h Handler, line []byte) {
 	case f.cancel != nil:
 		c.withdraw(*f.cancel)
 	}
+	return nil
 }
 
 // Write queues a message as a line of at most MaxLine characters (see Fit). It
@@ -166,6 +194,6 @@ func (c *Conn) Drain() error {
 	return c.Flush(ctx)
 }
 
-// Gone is closed when a line could not be written: the client reads no more
-// (W-383).
+// Gone is closed when the client reads no more (W-383): when a line could not be
+// written, and on Linux, where the output is a pipe or a socket, at once.
 func (c *Conn) Gone() <-chan struct{} { return c.out.gone }

@@ -17,6 +17,9 @@ const (
 	typeKeepAlive = "keep_alive"
 )
 
+// interrupt is the request that is heard whatever waits to be read.
+const interrupt = "interrupt"
+
 // frame is one decoded line; of its fields one is set, or none for a line that
 // means nothing here.
 type frame struct {
@@ -51,6 +54,13 @@ func decode(line []byte) (f frame, err error) {
 	}
 	switch typ {
 	case typeUser:
+		if id := fields["session_id"]; len(id) > 0 && id[0] != '"' {
+			// Whatever it is, it is not looked at (W-43).
+			delete(fields, "session_id")
+			if line, err = json.Marshal(fields); err != nil {
+				return f, err
+			}
+		}
 		f.user, err = decodeUser(line)
 	case typeRequest:
 		f.request = decodeRequest(fields)

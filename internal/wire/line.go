@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -26,11 +27,15 @@ var (
 // LineError says why a line of input was ignored (K-174).
 type LineError struct {
 	Line  int    // number of the line, from 1
+	More  int    // so many later lines were ignored as well
 	Start string // how it begins
 	Err   error
 }
 
 func (e *LineError) Error() string {
+	if e.More > 0 {
+		return fmt.Sprintf("line %d of standard input and %d more were ignored: %v: %q", e.Line, e.More, e.Err, e.Start)
+	}
 	return fmt.Sprintf("line %d of standard input was ignored: %v: %q", e.Line, e.Err, e.Start)
 }
 
@@ -96,6 +101,10 @@ func (l *lines) read() ([]byte, error) {
 			fault = ErrTooLong
 			l.buf = append(l.buf[:0:0], l.buf[:min(len(l.buf), 4*excerptLen)]...)
 		default:
+			if need := len(l.buf) + len(chunk); need > cap(l.buf) {
+				// Twice as much each time: append would copy a long line more often.
+				l.buf = slices.Grow(l.buf, max(need, min(2*cap(l.buf), l.max))-len(l.buf))
+			}
 			l.buf = append(l.buf, chunk...)
 		}
 		switch {

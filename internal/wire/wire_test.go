@@ -27,7 +27,11 @@ type recorder struct {
 
 func (h *recorder) User(m *message.User) { h.got = append(h.got, "user "+m.Text()) }
 func (h *recorder) Ignored(err *LineError) {
-	h.got = append(h.got, fmt.Sprintf("ignored %d", err.Line))
+	text := fmt.Sprintf("ignored %d", err.Line)
+	if err.More > 0 {
+		text += fmt.Sprintf(" and %d more", err.More)
+	}
+	h.got = append(h.got, text)
 }
 
 func (h *recorder) Control(r *Request) {
@@ -107,6 +111,21 @@ func TestServe(t *testing.T) {
 	} {
 		if h, _ := serve(t, in); !slices.Equal(h.got, want) {
 			t.Errorf("%s:\n got %q\nwant %q", name, h.got, want)
+		}
+	}
+}
+
+// The session_id of a user line is not looked at, whatever it is.
+func TestSessionIDIsIgnored(t *testing.T) {
+	conform.Covers(t, "W-43")
+	for _, id := range []string{`""`, `"default"`, `null`, `7`, `true`, `{"a":[1]}`, `[]`, `"\ud800"`, `1e999`} {
+		for _, line := range []string{
+			`{"type":"user","message":{"role":"user","content":"hi"},"session_id":` + id + `,"uuid":"u"}`,
+			`{"session_id":` + id + `,"type":"user","message":{"content":[{"type":"text","text":"hi"}]}}`,
+		} {
+			if h, _ := serve(t, strings.NewReader(line)); !slices.Equal(h.got, []string{"user hi"}) {
+				t.Errorf("%s: %q", line, h.got)
+			}
 		}
 	}
 }
@@ -317,8 +336,9 @@ func TestCallErrors(t *testing.T) {
 	}
 }
 
-// The input is read while nobody reads the output, until so much is unread
-// that nobody can be waiting for it.
+// The input is read while nobody reads the output. What the client may leave
+// unread is bounded: beyond that it is answered briefly, and interrupts,
+// answers and withdrawals are heard as before; far beyond, reading stops.
 func TestUnreadOutput(t *testing.T) {
 	conform.Covers(t, "W-31")
 	synctest.Test(t, func(t *testing.T) {
@@ -339,6 +359,11 @@ func TestUnreadOutput(t *testing.T) {
 				}
 			}
 		}()
+		answered := make(chan error, 1)
+		go func() {
+			_, err := c.Call(t.Context(), "can_use_tool", nil)
+			answered <- err
+		}()
 		synctest.Wait()
 		for i := range 1000 {
 			fmt.Fprintf(w, `{"type":"control_request","request_id":"%d","request":{"subtype":"x"}}`+"\n", i)
@@ -348,17 +373,39 @@ func TestUnreadOutput(t *testing.T) {
 			t.Errorf("%d requests were read", len(h.got))
 		}
 		id := strings.Repeat("i", 300_000) // each answer repeats it
-		for range 100 {
+		ask := func() {
 			fmt.Fprintf(w, `{"type":"control_request","request_id":"%s","request":{"subtype":"x"}}`+"\n", id)
 			synctest.Wait()
-			if c.out.bytes > c.unread {
+		}
+		for range 100 {
+			if ask(); c.out.bytes > c.unread {
 				break
 			}
 		}
-		if c.out.bytes <= c.unread || c.out.bytes > c.unread+(1<<20) {
+		// Beyond the bound.
+		n := len(h.got)
+		ask()
+		fmt.Fprintln(w, "garbage")
+		fmt.Fprintln(w, "more garbage")
+		fmt.Fprintln(w, `{"type":"control_response","response":{"subtype":"success","request_id":"req_1","response":{}}}`)
+		if err := <-answered; err != nil {
+			t.Errorf("the answer was not heard: %v", err)
+		}
+		fmt.Fprintln(w, `{"type":"control_request","request_id":"stop","request":{"subtype":"interrupt"}}`)
+		synctest.Wait()
+		if got := h.got[n:]; len(got) != 1 || !strings.Contains(got[0], "interrupt") {
+			t.Errorf("handed on: %q", got)
+		}
+		// Far beyond it.
+		for range 100 {
+			if ask(); c.out.bytes > 2*c.unread {
+				break
+			}
+		}
+		if c.out.bytes <= 2*c.unread || c.out.bytes > 2*c.unread+(1<<20) {
 			t.Errorf("%d bytes wait", c.out.bytes)
 		}
-		n := len(h.got)
+		n = len(h.got)
 		go fmt.Fprintln(w, `{"type":"control_request","request_id":"last","request":{"subtype":"x"}}`)
 		synctest.Wait()
 		if len(h.got) != n {
@@ -368,7 +415,16 @@ func TestUnreadOutput(t *testing.T) {
 		if err := <-stuck; !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
-		outR.Close() // the reader goes away
+		// The reader comes back, and then goes away.
+		go func() { _, _ = io.Copy(io.Discard, outR) }()
+		synctest.Wait()
+		ask()
+		if got := h.got[n:]; len(got) != 2 || got[0] != "control x" || !strings.HasSuffix(got[1], " and 1 more") {
+			t.Errorf("handed on: %q", got)
+		}
+		outR.Close()
+		ask()
+		w.Close()
 		if err := <-served; err != nil {
 			t.Errorf("%v", err)
 		}
@@ -379,7 +435,6 @@ func TestUnreadOutput(t *testing.T) {
 		if err := c.Flush(t.Context()); !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("%v", err)
 		}
-		w.Close()
 	})
 }
 

@@ -3,7 +3,9 @@ package wire
 import (
 	"context"
 	"io"
+	"os"
 	"sync"
+	"syscall"
 )
 
 // writer puts whole lines on a stream, in order, on a goroutine of its own
@@ -21,7 +23,20 @@ type writer struct {
 	changed chan struct{} // closed when something was written; nil: nobody waits
 }
 
-func newWriter(w io.Writer) *writer { return &writer{w: w, gone: make(chan struct{})} }
+// newWriter returns a writer, which fails as soon as w has lost its reader.
+func newWriter(w io.Writer) *writer {
+	out := &writer{w: w, gone: make(chan struct{})}
+	if f, ok := w.(*os.File); ok {
+		go func() { // ends with the process when the reader stays
+			if hungUp(f) {
+				out.mu.Lock()
+				defer out.mu.Unlock()
+				out.fail(syscall.EPIPE)
+			}
+		}()
+	}
+	return out
+}
 
 // push queues a line, which must end with a line feed. It never blocks. After
 // a failed write everything is dropped.
@@ -57,12 +72,21 @@ func (w *writer) run() {
 		w.mu.Lock()
 		w.bytes -= len(line)
 		if err != nil {
-			w.err = err
-			close(w.gone)
+			w.fail(err)
 		}
 		w.wake()
 		w.mu.Unlock()
 	}
+}
+
+// fail drops everything from now on. It needs w.mu.
+func (w *writer) fail(err error) {
+	if w.err != nil {
+		return
+	}
+	w.err = err
+	close(w.gone)
+	w.wake()
 }
 
 // room waits until at most limit bytes wait to be written, or until ending.

@@ -8,9 +8,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"time"
+
+	"github.com/turnwright/turnwright/internal/readfile"
 )
 
 // maxConnections is how many requests of this process are under way at once:
@@ -116,6 +117,13 @@ func newTransport() *http.Transport {
 	}
 }
 
+// What a file of certificates may have, in bytes (the bundles of systems have
+// some 200 KB), and how long one that is a pipe is waited for.
+const (
+	maxCAFile  = 16 << 20
+	caFileWait = 10 * time.Second
+)
+
 // poolWith is the system's pool, or in its place the certificates of certFile,
 // and those of caFile.
 func poolWith(caFile, certFile string) (pool *x509.CertPool, err error) {
@@ -129,7 +137,9 @@ func poolWith(caFile, certFile string) (pool *x509.CertPool, err error) {
 		if f.path == "" {
 			continue
 		}
-		pem, err := os.ReadFile(f.path)
+		ctx, cancel := context.WithTimeout(context.Background(), caFileWait)
+		pem, err := readfile.Whole(ctx, f.path, maxCAFile)
+		cancel()
 		if err == nil && !pool.AppendCertsFromPEM(pem) {
 			err = errors.New("the file holds no PEM certificate")
 		}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package readfile
+
+// Nonblock is a flag of os.OpenFile that keeps it from waiting for the other end
+// of a named pipe.
+const Nonblock = 0
