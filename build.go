@@ -99,6 +99,9 @@ func (o *Options) build(ctx context.Context) (cfg engine.Config, set *live, err 
 	if err = o.buildStore(&cfg, getenv); err != nil {
 		return cfg, nil, err
 	}
+	if err = o.buildCheckpoints(&cfg, getenv, set.reader.Settings()); err != nil {
+		return cfg, nil, err
+	}
 	if r := cfg.Resume; r != nil && !set.modeNamed {
 		cfg.Mode = storedMode(r.Transcript.Entries)
 	}

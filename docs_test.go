@@ -160,6 +160,7 @@ func TestDocumentedCommands(t *testing.T) {
 		"turnwright completion fish > ~/.config/fish/completions/turnwright.fish":                                                                       completes,
 		"turnwright permissions check":                                                                                                                  helps,
 		"turnwright explain 6f2c…":                                                                                                                      explainsRun,
+		`turnwright -p --resume "$SESSION" --rewind-files "$MESSAGE"`:                                                                                   putsBack,
 		`turnwright -p "What does this repository do?" --setting-sources user`:                                                                          choosesSources,
 		`turnwright -p "What does this repository do?" --setting-sources ""`:                                                                            choosesSources,
 		`turnwright permissions check --rules 'deny:Bash(curl *) allow:Bash(go *)' 'go vet ./... && echo $(curl example.com)'`:                          explains,
@@ -393,6 +394,37 @@ func built(t *testing.T, srv *agenttest.Server, instructions ...string) (run fun
 			t.Errorf("%s: %v", command, err)
 		}
 		return string(out)
+	}
+}
+
+// putsBack runs a command that undoes what the first message of a session made.
+func putsBack(t *testing.T, command string) {
+	srv := agenttest.NewServer(t, agenttest.Script(
+		agenttest.Call("Write", `{"file_path":"made.txt","content":"made\n"}`), agenttest.Text("Made."),
+	))
+	run := built(t, srv)
+	dir := t.TempDir()
+	in := func(command string) string {
+		return run("export CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=1; cd '" + dir + "' && " + command)
+	}
+	var res struct {
+		Session string `json:"session_id"`
+		Message string `json:"user_message_uuid"`
+	}
+	out := in(`turnwright -p "Make a file" --allowedTools Write --output-format json`)
+	if err := json.Unmarshal([]byte(out), &res); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	made := filepath.Join(dir, "made.txt")
+	if _, err := os.Stat(made); err != nil {
+		t.Fatal(err)
+	}
+	out = in("SESSION=" + res.Session + " MESSAGE=" + res.Message + "; " + command)
+	if !strings.HasPrefix(out, "Put 1 file back, 0 lines added and 1 removed:\n  ") {
+		t.Errorf("got %q", out)
+	}
+	if _, err := os.Stat(made); !os.IsNotExist(err) {
+		t.Errorf("the file is there: %v", err)
 	}
 }
 

@@ -118,6 +118,14 @@ type Options struct {
 	Durability Durability
 	// Sync says when the session is forced to disk.
 	Sync SyncPolicy
+	// EnableFileCheckpointing keeps the state of each file before Write, Edit or
+	// NotebookEdit change it, so that RewindFiles can put it back (O-65).
+	// CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=1 does the same. It stays off
+	// where CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING=1 or a setting
+	// fileCheckpointingEnabled: false says so (S-121). The states are in
+	// file-history/<session id> in the configuration home; with
+	// NoSessionPersistence in memory, and gone with the session.
+	EnableFileCheckpointing bool
 	// ReplayUserMessages emits input messages back (O-66).
 	ReplayUserMessages bool
 
@@ -204,7 +212,6 @@ type Options struct {
 	Sandbox                  json.RawMessage    `later:"later"` // O-45
 	ResumeSessionAt          string             `later:"E"`     // O-62
 	ResumeDropsTurn          string             `later:"E"`     // O-63
-	EnableFileCheckpointing  bool               `later:"E"`     // O-65
 	SessionMirror            any                `later:"G"`     // O-67
 	SessionMirrorFlush       string             `later:"G"`     // O-68
 	LoadTimeout              time.Duration      `later:"G"`     // O-69

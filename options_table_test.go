@@ -417,8 +417,9 @@ func TestOptionTable(t *testing.T) {
 				t.Error("the store has no line of the session")
 			}
 		},
-		"Durability": TestFullDiskStrict,
-		"Sync":       testSync,
+		"Durability":              TestFullDiskStrict,
+		"Sync":                    testSync,
+		"EnableFileCheckpointing": TestCheckpointsOff,
 		"ReplayUserMessages": func(t *testing.T) {
 			conform.Covers(t, "O-66", "M-40", "M-41")
 			out := answer(t, agenttest.Text("hi"), func(o *turnwright.Options) { o.ReplayUserMessages = true })

@@ -62,6 +62,13 @@ type Env struct {
 	// NeedsRead reports whether a file must have been read before it may be
 	// edited or overwritten (T-64); nil: every file must. The path is absolute.
 	NeedsRead func(path string) bool
+	// BeforeChange is told of a file that the call is about to change or to
+	// create, so that its state now can be put back later (S-109); nil: nobody
+	// wants to know. path is the file as the call names it, target the same with
+	// every link followed; both are absolute. With an error the file must be left
+	// as it is. The built-in tools call it; what other tools do not tell is not
+	// part of file checkpoints.
+	BeforeChange func(path, target string) error
 }
 
 // Result is what a call returns.

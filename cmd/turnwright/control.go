@@ -17,7 +17,7 @@ import (
 // laterRequests are control requests of the contract whose feature is not built
 // yet, with the letter of docs/roadmap.md that brings it.
 var laterRequests = map[string]string{
-	"mcp_status": "G", "get_context_usage": "H", "rewind_files": "E", "mcp_reconnect": "G", "mcp_toggle": "G",
+	"mcp_status": "G", "get_context_usage": "H", "mcp_reconnect": "G", "mcp_toggle": "G",
 	"stop_task": "G", "set_max_thinking_tokens": "H", "apply_flag_settings": "G", "mcp_set_servers": "G",
 	"read_file": "G", "get_settings": "G", "update_settings": "G", "rename_session": "G",
 	"register_repo_root": "G", "reload_plugins": "J", "mcp_authenticate": "F",
@@ -35,6 +35,8 @@ func (c *client) Control(r *wire.Request) {
 		err = c.setModel(r)
 	case "set_permission_mode":
 		err = c.setMode(r)
+	case "rewind_files":
+		err = c.rewind(r)
 	default:
 		if letter, ok := laterRequests[r.Subtype]; ok {
 			err = fmt.Errorf("the control request %q is not supported yet (issue %s of docs/roadmap.md brings it)", r.Subtype, letter)

@@ -51,6 +51,7 @@ type flags struct {
 	name         string
 	fork         bool
 	noPersist    bool
+	rewind       *string // nil: not given
 	debug        *string // nil: not given
 	debugFile    string
 	bare         bool
@@ -94,6 +95,7 @@ func (f *flags) set() *pflag.FlagSet {
 	fs.StringVarP(&f.name, "name", "n", "", "title of the session, by which it can be resumed")
 	fs.BoolVar(&f.fork, "fork-session", false, "with --resume or --continue: a new session with a copy of the history")
 	fs.BoolVar(&f.noPersist, "no-session-persistence", false, "keep nothing on disk")
+	fs.Var(given{&f.rewind, "uuid"}, "rewind-files", "with --resume and no prompt: put files back into their state at this user message, and exit")
 	fs.StringVar(&f.settings, "settings", "", "settings above those of files: JSON, or the path of a file")
 	fs.Var(given{&f.sources, "string"}, "setting-sources", "settings and instruction files to read, of user,project,local; \"\" for none (default: all)")
 	fs.BoolVar(&f.bare, "bare", false, "leave out everything that this machine would add; tools: Bash, Read, Edit, Write")
@@ -209,6 +211,9 @@ func parse(args []string) (*flags, error) {
 	if err := f.checkInput(); err != nil {
 		return nil, err
 	}
+	if err := f.checkRewind(); err != nil {
+		return nil, err
+	}
 	if f.partial && f.output != "stream-json" {
 		return nil, errors.New("--include-partial-messages needs --output-format stream-json")
 	}
@@ -274,6 +279,25 @@ func (f *flags) checkInput() error {
 		return fmt.Errorf("--permission-prompt-tool %q: only stdio is supported yet (issue F of docs/roadmap.md brings MCP tools)", *f.promptTool)
 	case !streaming:
 		return errors.New("--permission-prompt-tool stdio needs --input-format stream-json")
+	}
+	return nil
+}
+
+// checkRewind checks what goes with --rewind-files (K-58).
+func (f *flags) checkRewind() error {
+	switch {
+	case f.rewind == nil:
+		return nil
+	case *f.rewind == "":
+		return errors.New("--rewind-files needs the uuid of a user message")
+	case f.resume == nil:
+		return errors.New("--rewind-files needs --resume: checkpoints belong to their session")
+	case f.fork:
+		return errors.New("--rewind-files and --fork-session exclude each other: a fork has no checkpoints")
+	case len(f.prompt) > 0:
+		return errors.New("--rewind-files takes no prompt: it puts files back and runs nothing")
+	case f.input == "stream-json":
+		return errors.New("--rewind-files and --input-format stream-json exclude each other: send the control request rewind_files")
 	}
 	return nil
 }
@@ -417,7 +441,7 @@ func notHere(name string) error { return fmt.Errorf("--%s is not supported by th
 
 // laterFlags are flags of the contract whose feature is not built yet.
 var laterFlags = map[string]string{
-	"resume-session-at": "E", "resume-drops-turn": "E", "rewind-files": "E",
+	"resume-session-at": "E", "resume-drops-turn": "E",
 	"mcp-config": "F", "strict-mcp-config": "F",
 	"session-mirror": "G", "fallback-model": "H", "effort": "H", "thinking": "H", "max-thinking-tokens": "H",
 	"thinking-display": "H", "json-schema": "H", "task-budget": "H", "autocompact": "H", "betas": "H",

@@ -36,7 +36,9 @@ func scriptHost(ts *testscript.TestScript, neg bool, args []string) {
 	for k := range clean("") {
 		cmd.Env = append(cmd.Env, k+"="+ts.Getenv(k))
 	}
-	cmd.Env = append(cmd.Env, "CLAUDE_CODE_ENTRYPOINT="+ts.Getenv("CLAUDE_CODE_ENTRYPOINT"))
+	for _, k := range []string{"CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING"} {
+		cmd.Env = append(cmd.Env, k+"="+ts.Getenv(k))
+	}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	in, err := cmd.StdinPipe()

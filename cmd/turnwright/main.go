@@ -62,6 +62,9 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer) int {
 			return 0
 		})
 	}
+	if f.rewind != nil {
+		return runRewind(f, stdout, stderr)
+	}
 	if f.input == "stream-json" {
 		return runStream(f, stdin, stdout, stderr)
 	}

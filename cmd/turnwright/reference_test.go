@@ -119,6 +119,7 @@ var variables = []struct {
 	{[]string{"DISABLE_PROMPT_CACHING", "ENABLE_PROMPT_CACHING_1H", "FORCE_PROMPT_CACHING_5M"}, "prompt caching: none, for an hour, for five minutes all the same"},
 	{[]string{"CLAUDE_CONFIG_DIR", "CLAUDE_CODE_PROJECT_DIR_NAME"}, "where sessions are, see [sessions.md](sessions.md)"},
 	{[]string{"CLAUDE_CODE_SKIP_PROMPT_HISTORY"}, "keep nothing on disk"},
+	{[]string{"CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING"}, "file checkpoints on, and off whatever else says on, see [checkpoints.md](checkpoints.md)"},
 	{[]string{"CLAUDE_CODE_SIMPLE"}, "as `--bare`"},
 	{[]string{"IS_SANDBOX"}, "permissions may be skipped as root"},
 	{[]string{"BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS", "BASH_MAX_OUTPUT_LENGTH"}, "limits of a command [120000, 600000, 30000 characters]"},

@@ -131,6 +131,17 @@ var models = map[string]func() []agenttest.Option{
 			agenttest.Text("Done."),
 		)}
 	},
+	// edits changes note.txt and makes added.txt, and then changes note.txt again.
+	"edits": func() []agenttest.Option {
+		return []agenttest.Option{agenttest.Script(
+			agenttest.Call("Read", `{"file_path":"note.txt"}`),
+			agenttest.Call("Edit", `{"file_path":"note.txt","old_string":"old","new_string":"new\nand more"}`),
+			agenttest.Call("Write", `{"file_path":"added.txt","content":"added\n"}`),
+			agenttest.Text("Done."),
+			agenttest.Call("Edit", `{"file_path":"note.txt","old_string":"new","new_string":"newer"}`),
+			agenttest.Text("Done again."),
+		)}
+	},
 	// variable shows a variable of the environment.
 	"variable": func() []agenttest.Option { return once("Bash", `{"command":"echo $FROM > from.txt"}`) },
 	// sleep calls Bash with a command that has a child and does not end.

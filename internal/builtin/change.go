@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,6 +56,18 @@ func readDeniedError(verb string) error {
 // needsRead reports whether the file must have been read before (T-64).
 func (p place) needsRead(env *tool.Env) bool {
 	return env.NeedsRead == nil || env.NeedsRead(p.path) || env.NeedsRead(p.target)
+}
+
+// announce tells the session that the file is about to be changed. With an
+// error it must not be.
+func (p place) announce(c *tool.Call) error {
+	if c.Env.BeforeChange == nil {
+		return nil
+	}
+	if err := c.Env.BeforeChange(p.path, p.target); err != nil {
+		return fmt.Errorf("%s was left as it is: %w", p.path, err)
+	}
+	return nil
 }
 
 // remember refreshes the record of the file, so that the next change needs no

@@ -130,6 +130,9 @@ func (*Edit) Call(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if err := ch.announce(c); err != nil {
+		return nil, err
+	}
 	if err := replaceFile(ch.target, edit.data, info, c.Key); err != nil {
 		return nil, fmt.Errorf("%s cannot be written: %w", ch.path, err)
 	}
@@ -168,6 +171,9 @@ func readForEdit(target string) ([]byte, fs.FileInfo, error) {
 // create makes a new file, with the directories above it (T-82).
 func create(c *tool.Call, ch *change, in editInput) (*tool.Result, error) {
 	data := []byte(in.NewString)
+	if err := ch.announce(c); err != nil {
+		return nil, err
+	}
 	if err := createFile(ch.target, data, c.Key); err != nil {
 		return nil, fmt.Errorf("%s cannot be created: %w", ch.path, err)
 	}

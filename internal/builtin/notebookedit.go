@@ -122,6 +122,9 @@ func (*NotebookEdit) Call(ctx context.Context, c *tool.Call) (*tool.Result, erro
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if err := ch.announce(c); err != nil {
+		return nil, err
+	}
 	if err := replaceFile(ch.target, e.data, info, c.Key); err != nil {
 		return nil, fmt.Errorf("%s cannot be written: %w", ch.path, err)
 	}

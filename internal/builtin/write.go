@@ -69,6 +69,9 @@ func (*Write) Call(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 
 	f, info, err := openRegular(ch.target)
 	if errors.Is(err, fs.ErrNotExist) {
+		if err := ch.announce(c); err != nil {
+			return nil, err
+		}
 		if err := createFile(ch.target, data, c.Key); err != nil {
 			return nil, fmt.Errorf("%s cannot be created: %w", ch.path, err)
 		}
@@ -96,6 +99,9 @@ func (*Write) Call(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 		return nil, fmt.Errorf("%s has changed since it was read; read it again, then write it", ch.path)
 	}
 	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := ch.announce(c); err != nil {
 		return nil, err
 	}
 	closeForRename(f)

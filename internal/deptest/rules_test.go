@@ -42,16 +42,18 @@ var layers = []layer{
 	{"internal/mcp", []string{"message", "permission", "tool"}, "MCP tools are tools like any other"},
 	{"internal/project/settings", []string{"permission", "internal/rawjson", "internal/names", "internal/gitdir"}, "settings become values and rules; nothing is started and nothing written"},
 	{"internal/project", []string{"message", "permission", "hook", "tool"}, "what is read from disk becomes rules, hooks and texts, and starts nothing"},
+	{"internal/checkpoint", []string{"permission", "internal/vfs"}, "files and their states; who changes them and when is the engine's"},
 	{"internal/permfile", []string{"permission", "internal/names", "internal/search"}, "writes what an update says into a settings file, and decides nothing"},
 	{"internal/engine", []string{
 		"message", "model", "tool", "permission", "hook", "session",
-		"internal/history", "internal/budget", "internal/loop", "internal/journal", "internal/project", "internal/mcp", "internal/instructions", "internal/hookrun", "internal/envvar", "internal/rawjson",
+		"internal/history", "internal/budget", "internal/loop", "internal/journal", "internal/project", "internal/mcp", "internal/instructions", "internal/hookrun", "internal/envvar", "internal/rawjson", "internal/checkpoint",
 	}, "the driver gets tools, model and store handed in, so that tests and other hosts choose them; it does not know the public API"},
 
 	{"agenttest", []string{"message"}, "the scripted server judges requests by the API's rules; it must not share code, and faults, with the client that makes them"},
 	{".", []string{
 		"message", "model", "model/...", "tool", "permission", "hook", "session", "session/...",
 		"internal/engine", "internal/builtin", "internal/permfile", "internal/budget", "internal/loop", "internal/history", "internal/journal", "internal/project", "internal/project/settings", "internal/names", "internal/envvar", "internal/gitdir", "internal/readfile", "internal/mcp", "internal/instructions", "internal/explain",
+		"internal/checkpoint", "internal/vfs",
 	}, "the public API is thin and on top; only the command is above it"},
 	{"internal/wire", []string{"message"}, "frames only: what they mean is said through an interface, so that the protocol can be tested without an engine"},
 	{"internal/demo", []string{".", "agenttest", "message"}, "the demo takes the path that every user takes"},
@@ -115,7 +117,7 @@ var modules = []struct{ path, users, reason string }{
 	{"golang.org/x/sys", "*", "system calls for locks and processes"},
 	{"golang.org/x/net", "*", "its httpproxy package: which proxy a request goes through, from variables that need not be the process's (K-250)"},
 	{"golang.org/x/term", "cmd/...", "tells a terminal from a pipe, on every system"},
-	{"github.com/rogpeppe/go-internal", "*", "its diff package: the patch that Write shows; the rest serves the tests"},
+	{"github.com/rogpeppe/go-internal", "*", "its diff package: the patch that Write shows, the lines that a rewind changes; the rest serves the tests"},
 	{"golang.org/x/image", "*", "scaling images down and decoding WebP (T-53)"},
 	{"pgregory.net/rapid", "session/storetest", "random histories in the suite that every store passes; never in a program"},
 	{"github.com/tailscale/hujson", "*", "internal/permfile edits a settings file and keeps its order and layout"},

@@ -376,7 +376,7 @@ func (s *Session) env() *tool.Env {
 		Getenv: s.getenv, Environ: s.cfg.Environ,
 		PutBlob:    s.putBlob,
 		ReadDenied: policy.ReadDenied,
-		NeedsRead:  s.needsRead(),
+		NeedsRead:  s.needsRead(), BeforeChange: s.beforeChange(),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/turnwright/turnwright/hook"
 	"github.com/turnwright/turnwright/internal/budget"
+	"github.com/turnwright/turnwright/internal/checkpoint"
 	"github.com/turnwright/turnwright/internal/instructions"
 	"github.com/turnwright/turnwright/internal/loop"
 	"github.com/turnwright/turnwright/message"
@@ -75,6 +76,9 @@ type Config struct {
 	Getenv     func(string) string
 	Environ    func() []string
 	QueueBytes int // bound of the output queue, 0: 8 MiB
+
+	// Checkpoints keep the states of files that tools change; nil: none (S-109).
+	Checkpoints *checkpoint.History
 
 	Now     func() time.Time // nil: time.Now
 	NewUUID func() [16]byte  // nil: random

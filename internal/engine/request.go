@@ -66,6 +66,9 @@ func (s *Session) admit(id string) func(context.Context) loop.Event {
 		if shown {
 			init = nil
 		}
+		if !isInjected(in) {
+			s.checkpoint(in.ID) // before the message is on record, so that none is without
+		}
 		if a.local == nil && gone != nil {
 			a.local = &loop.Local{ID: id, Ending: gone}
 		}
@@ -128,6 +131,7 @@ func (s *Session) callModel(id string) func(context.Context) loop.Event {
 			}
 			return loop.BudgetReached{ID: id, Spend: s.spend()}
 		}
+		s.checkpoint()
 		start := s.cfg.Now()
 		opts := s.cfg.Call
 		opts.OnEvent = s.onEvent(start)

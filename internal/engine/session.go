@@ -33,7 +33,8 @@ type Session struct {
 	state     *tool.State
 	beats     beats
 
-	instructed instructed
+	instructed  instructed
+	checkpoints checkpoints
 
 	shownTools *tool.Registry     // what the model sees (owned by the actor)
 	shownBy    *permission.Policy // by these rules
@@ -305,6 +306,7 @@ func (s *Session) stamp() loop.Stamp {
 func (s *Session) do(r loop.Ready) {
 	s.used = s.used || slices.ContainsFunc(r.Entries, isUse)
 	s.compacted(r.Entries)
+	s.noteCheckpoints(r.Entries)
 	if s.canWait(r) || !s.used {
 		s.held = append(s.held, r.Entries...)
 	} else if len(r.Entries) > 0 {
