@@ -198,12 +198,23 @@ type ownLine struct {
 	Value  *text          `json:"value,omitempty"`
 }
 
-// The type of own lines, and the kind of the one that holds no machine's entry
-// but the working directories that were added.
+// The type of own lines, and the kinds of those that hold no machine's entry:
+// the working directories that were added, the message that a session went on
+// from, and the session that this one is a copy of.
 const (
 	ownType  = "turnwright"
 	dirsKind = "dirs"
+	cutKind  = "cut"
+	forkKind = "fork"
 )
+
+// CutLine is the line that tells that the session goes on from an earlier
+// message: what stands between that and this line was cut off (K-473).
+func (w *Writer) CutLine(kept string) []byte {
+	b := []byte(`{"type":"` + ownType + `","kind":"` + cutKind + `","v":1`)
+	b = appendString(b, "sessionId", w.SessionID)
+	return append(appendString(b, "kept", kept), '}')
+}
 
 // DirsLine is the line that tells of added working directories.
 func (w *Writer) DirsLine(dirs []string) []byte {
