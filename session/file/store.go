@@ -32,7 +32,7 @@ func (s *Store) Open(ctx context.Context, id string, o session.OpenOptions) (ses
 	}
 	var project string
 	var size int64
-	if o.Project != "" && !o.Create {
+	if o.Project != "" {
 		project = o.Project
 		size, err = s.sizeOf(project, id)
 	} else {
