@@ -21,8 +21,8 @@ import (
 	"github.com/turnwright/turnwright/session"
 )
 
-// NoConversationError tells that Options.Resume names no session, or none that
-// can be told apart (S-37, K-461).
+// NoConversationError tells that there is no session with this id or title, or
+// that a title is that of several (S-37, K-461).
 type NoConversationError struct {
 	Value  string   // as given
 	Titled []string // ids of the sessions that have it as their title
@@ -33,6 +33,11 @@ func (e *NoConversationError) Error() string {
 		return fmt.Sprintf("Several conversations are titled %q: %s", e.Value, strings.Join(e.Titled, ", "))
 	}
 	return "No conversation found with session ID: " + e.Value
+}
+
+// Is lets errors.Is find session.ErrNotFound where nothing was found.
+func (e *NoConversationError) Is(target error) bool {
+	return target == session.ErrNotFound && len(e.Titled) < 2
 }
 
 // NoMessageError tells that the session has no message that

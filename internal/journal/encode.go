@@ -216,6 +216,31 @@ func (w *Writer) CutLine(kept string) []byte {
 	return append(appendString(b, "kept", kept), '}')
 }
 
+// TitleLine and TagLine are the lines that the official clients write to rename
+// and tag a session. The type comes first, without blanks: they look for these
+// bytes (K-303, K-390, K-391).
+func TitleLine(session, title string) []byte {
+	return metaLine("custom-title", "customTitle", title, session)
+}
+
+// TagLine clears the tag with "".
+func TagLine(session, tag string) []byte { return metaLine("tag", "tag", tag, session) }
+
+// PromptLine tells listings of the last prompt (K-323).
+func PromptLine(session, prompt string) []byte {
+	return metaLine("last-prompt", "lastPrompt", prompt, session)
+}
+
+// ModeLine tells the permission mode (K-325).
+func ModeLine(session, mode string) []byte {
+	return metaLine("permission-mode", "permissionMode", mode, session)
+}
+
+func metaLine(typ, key, value, session string) []byte {
+	b := appendString([]byte(`{"type":"`+typ+`"`), key, value)
+	return append(appendString(b, "sessionId", session), '}')
+}
+
 // DirsLine is the line that tells of added working directories.
 func (w *Writer) DirsLine(dirs []string) []byte {
 	b := []byte(`{"type":"` + ownType + `","kind":"` + dirsKind + `","v":1`)

@@ -38,6 +38,8 @@ type Transcript struct {
 // node is a chain line's place in the chain.
 type node struct {
 	uuid, parent string
+	logical      string // parent of a compaction boundary, which the chain does not go on with
+	line         int    // from 0, of those that were read
 	typ          string
 	aside        bool      // of a side chain or a team: not the conversation
 	meta         bool      // no person wrote it
@@ -55,6 +57,7 @@ type linkLine struct {
 	Kept        string   `json:"kept"`
 	UUID        string   `json:"uuid"`
 	Parent      *string  `json:"parentUuid"`
+	Logical     string   `json:"logicalParentUuid"`
 	Sidechain   bool     `json:"isSidechain"`
 	Team        string   `json:"teamName"`
 	Meta        bool     `json:"isMeta"`
@@ -77,6 +80,9 @@ type reader struct {
 	answer  string           // model of the last response
 	bad     int              // nodes before the last line that could not be read; -1: there was none
 	cuts    []cut
+	read    int   // lines so far
+	lineOf  []int // of each entry
+	outline bool  // what entries say is not kept
 }
 
 // cut is a place where a session went on from an earlier line.
@@ -92,7 +98,7 @@ var ErrNoMessage = errors.New("no such message")
 // Read reads a session's lines. A line that cannot be read is counted and left
 // out (S-21); any other error of lines, and ErrNewerFormat, is returned.
 func Read(lines iter.Seq2[[]byte, error]) (*Transcript, error) {
-	r, err := collect(lines)
+	r, err := collect(lines, false)
 	if err != nil {
 		return nil, err
 	}
@@ -105,13 +111,13 @@ func Read(lines iter.Seq2[[]byte, error]) (*Transcript, error) {
 // of this uuid it returns ErrNoMessage. dropped are the messages on the chain
 // that are off it then, in order.
 func ReadTo(lines iter.Seq2[[]byte, error], uuid string) (t *Transcript, dropped []Dropped, err error) {
-	r, err := collect(lines)
+	r, err := collect(lines, false)
 	if err != nil {
 		return nil, nil, err
 	}
-	at, ok := r.byUUID[uuid]
-	if !ok || r.nodes[at].aside || r.nodes[at].entry < 0 || r.nodes[at].typ == "system" {
-		return nil, nil, ErrNoMessage
+	at, err := r.message(uuid)
+	if err != nil {
+		return nil, nil, err
 	}
 	before := r.chain(r.leaf())
 	kept := r.chain(at)
@@ -130,6 +136,15 @@ func ReadTo(lines iter.Seq2[[]byte, error], uuid string) (t *Transcript, dropped
 	return &r.t, dropped, nil
 }
 
+// message is the node of a message of the conversation.
+func (r *reader) message(uuid string) (int, error) {
+	at, ok := r.byUUID[uuid]
+	if !ok || r.nodes[at].aside || r.nodes[at].entry < 0 || r.nodes[at].typ == "system" {
+		return 0, ErrNoMessage
+	}
+	return at, nil
+}
+
 // Dropped is a message that a session goes on without.
 type Dropped struct {
 	loop.Entry
@@ -137,9 +152,10 @@ type Dropped struct {
 }
 
 // collect reads all lines.
-func collect(lines iter.Seq2[[]byte, error]) (*reader, error) {
-	r := &reader{byUUID: map[string]int{}, about: map[string]int64{}, bad: -1}
+func collect(lines iter.Seq2[[]byte, error], outline bool) (*reader, error) {
+	r := &reader{byUUID: map[string]int{}, about: map[string]int64{}, bad: -1, read: -1, outline: outline}
 	for line, err := range lines {
+		r.read++
 		r.size += int64(len(line)) + 1
 		var unreadable *session.LineError
 		switch {
@@ -218,13 +234,16 @@ func (r *reader) line(line []byte) error {
 	at := -1
 	if ok {
 		at = len(r.entries)
-		r.entries = append(r.entries, e)
 		r.settings(e)
+		if r.outline {
+			e = loop.Entry{Kind: e.Kind, UUID: e.UUID}
+		}
+		r.entries, r.lineOf = append(r.entries, e), append(r.lineOf, r.read)
 	}
 	if l.UUID == "" || !slices.Contains(chainTypes, l.Type) {
 		return nil
 	}
-	n := node{uuid: l.UUID, typ: l.Type, aside: l.Sidechain || l.Team != "", meta: l.Meta, entry: at, ahead: len(r.entries), beforeBad: r.bad}
+	n := node{uuid: l.UUID, logical: l.Logical, line: r.read, typ: l.Type, aside: l.Sidechain || l.Team != "", meta: l.Meta, entry: at, ahead: len(r.entries), beforeBad: r.bad}
 	if l.Parent != nil {
 		n.parent = *l.Parent
 	}
@@ -274,6 +293,25 @@ func (r *reader) chain(leaf int) chain {
 		c.on[i], c.root = true, i
 	}
 	return c
+}
+
+// history yields the chain from its leaf up, and behind each compaction what it
+// replaced; each node once.
+func (r *reader) history(leaf int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		seen := make([]bool, len(r.nodes))
+		for i := leaf; i >= 0 && !seen[i]; {
+			seen[i] = true
+			if !yield(i) {
+				return
+			}
+			up := r.up(i)
+			if before, ok := r.byUUID[r.nodes[i].logical]; up < 0 && ok {
+				up = before
+			}
+			i = up
+		}
+	}
 }
 
 // follow walks up from the end of the conversation and decides what a machine
