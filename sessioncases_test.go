@@ -124,7 +124,7 @@ func TestDirectoriesOfOneName(t *testing.T) {
 	o.Continue = true
 	for _, dir := range dirs {
 		o.CWD = filepath.Join(root, dir)
-		if got := listed(t, stored(o), turnwright.Page{}); !slices.Equal(got, []string{ids[dir]}) {
+		if got := listed(t, storedIn(o), turnwright.Page{}); !slices.Equal(got, []string{ids[dir]}) {
 			t.Errorf("%s lists %q", dir, got)
 		}
 		if r := query(t, "on", o); r.result.SessionID != ids[dir] || said(srv.Last()) != "user:in "+dir+" | assistant:ok | user:on" {
@@ -134,7 +134,7 @@ func TestDirectoriesOfOneName(t *testing.T) {
 	// A transcript that was moved here from elsewhere is listed all the same.
 	o.CWD = filepath.Join(root, "data-analysis")
 	putSession(t, o.Env["CLAUDE_CONFIG_DIR"], o.CWD, sid(1), 0, said1(sid(1), "/home/of/another/machine", "moved"))
-	if got := listed(t, stored(o), turnwright.Page{}); !slices.Equal(got, []string{sid(1), ids["data-analysis"]}) {
+	if got := listed(t, storedIn(o), turnwright.Page{}); !slices.Equal(got, []string{sid(1), ids["data-analysis"]}) {
 		t.Errorf("with a moved one: %q", got)
 	}
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/turnwright/turnwright/session/file"
 )
 
-// stored are the sessions of the options' home and directory.
-func stored(o turnwright.Options) turnwright.Sessions {
+// storedIn are the sessions of the options' home and directory.
+func storedIn(o turnwright.Options) turnwright.Sessions {
 	return turnwright.Sessions{ConfigDir: o.Env["CLAUDE_CONFIG_DIR"], Dir: o.CWD}
 }
 
@@ -42,7 +42,7 @@ func TestForkSession(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(filepath.Dir(path), a, "tool-results"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s := stored(o)
+	s := storedIn(o)
 	b, err := s.Fork(t.Context(), a, turnwright.ForkOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestForkSessionUpTo(t *testing.T) {
 	o.CustomTools, o.AllowedTools = []turnwright.Tool{echo()}, []string{"echo"}
 	id := query(t, "one", o).result.SessionID
 	raw := read(t, transcript(t, o, id))
-	s := stored(o)
+	s := storedIn(o)
 	var none *turnwright.NoMessageError
 	if _, err := s.Fork(t.Context(), id, turnwright.ForkOptions{UpTo: sid(1)}); !errors.As(err, &none) || none.SessionID != id {
 		t.Errorf("an unknown message: %v", err)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/turnwright/turnwright"
 	"github.com/turnwright/turnwright/model"
 )
 
@@ -93,7 +95,7 @@ func completer() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(&cobra.Command{Hidden: true})
 	root.AddCommand(
-		completed("sessions", "list the sessions of the directory", (&sessionsOptions{}).set()),
+		completedSessions(),
 		completed("demo", "the reference scenario, without key and network", (&demoOptions{}).set()),
 	)
 	script := completed("completion", "print the completion script of a shell", pflag.NewFlagSet("", pflag.ContinueOnError))
@@ -164,14 +166,36 @@ func modelNames() (names []string) {
 	return names
 }
 
+// completedSessions is "sessions" with its commands.
+func completedSessions() *cobra.Command {
+	root := completed("sessions", "list, show, search and change sessions", (&sessionsOptions{}).set(sessionsCommands[0]))
+	for _, c := range sessionsCommands {
+		about, _, _ := strings.Cut(c.about, "\n")
+		sub := completed(c.name, about, (&sessionsOptions{}).set(c))
+		if strings.HasPrefix(c.args, "SESSION") {
+			sub.ValidArgsFunction = func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+				if len(args) > 0 {
+					return nil, cobra.ShellCompDirectiveNoFileComp
+				}
+				return completeSessions(nil, nil, word)
+			}
+		}
+		root.AddCommand(sub)
+	}
+	return root
+}
+
 // completeSessions offers the sessions of the directory, each with its summary.
 func completeSessions(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	found, err := sessions(context.Background(), false)
+	dir, err := os.Getwd()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
 	var ids []string
-	for _, s := range found {
+	for s, err := range (turnwright.Sessions{Dir: dir}).List(context.Background(), turnwright.Page{}) {
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
 		ids = append(ids, cobra.CompletionWithDesc(s.SessionID, oneLine(s.Summary, 60)))
 	}
 	return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder

@@ -500,7 +500,7 @@ func rules(lists []string) []string {
 func usage() string {
 	f := &flags{}
 	var b strings.Builder
-	b.WriteString("Usage: turnwright [flags] -p PROMPT\n       turnwright [flags] --input-format stream-json --output-format stream-json --verbose\n       turnwright sessions [--all] [--json]\n       turnwright explain [--all] [--json] SESSION\n       turnwright permissions check [--rules RULES] [--json] COMMAND\n       turnwright demo [--max-turns N] [--max-budget-usd X] [--keep]\n       turnwright completion bash|zsh|fish\n\nFlags:\n")
+	b.WriteString("Usage: turnwright [flags] -p PROMPT\n       turnwright [flags] --input-format stream-json --output-format stream-json --verbose\n       turnwright sessions [list|show|search|rename|tag|fork|delete] [flags]\n       turnwright explain [--all] [--json] SESSION\n       turnwright permissions check [--rules RULES] [--json] COMMAND\n       turnwright demo [--max-turns N] [--max-budget-usd X] [--keep]\n       turnwright completion bash|zsh|fish\n\nFlags:\n")
 	b.WriteString(f.set().FlagUsages())
 	return b.String()
 }

@@ -44,7 +44,7 @@ func (s *Session) preToolUse(ctx context.Context, c *checked) *loop.Decided {
 	switch {
 	case m.Stop && m.Permission == hook.Deny:
 		d := s.hookDenied(c, m)
-		d.Halt = hookStopped()
+		d.Halt = hookStopped(hook.PreToolUse, m.StopReason)
 		return d
 	case m.Stop: // not allowed by that: the call is told that it did not run
 		return &loop.Decided{Key: c.call.Key, Allow: true, Halt: hookStopped(hook.PreToolUse, m.StopReason)}
