@@ -64,6 +64,10 @@ func (w *journalWriter) writeOnce(ctx context.Context, entries []loop.Entry, syn
 	takeBack := func() { w.enc.Last, w.about = last, about } // the chain goes on where it really ends
 	lines := make([][]byte, 0, len(entries)+1)
 	size, ended := int64(0), false
+	if w.enc.Source != "" && !w.exists {
+		line := w.enc.ForkLine()
+		lines, size = append(lines, line), int64(len(line))+1
+	}
 	if w.cut {
 		line := w.enc.CutLine(last)
 		lines, size = append(lines, line), int64(len(line))+1

@@ -208,6 +208,14 @@ const (
 	forkKind = "fork"
 )
 
+// ForkLine is the first line of a copy: it tells which session it is a copy of
+// (K-468), and that this program began the file.
+func (w *Writer) ForkLine() []byte {
+	b := []byte(`{"type":"` + ownType + `","kind":"` + forkKind + `","v":1`)
+	b = appendString(b, "sessionId", w.SessionID)
+	return append(appendString(b, "source", w.Source), '}')
+}
+
 // CutLine is the line that tells that the session goes on from an earlier
 // message: what stands between that and this line was cut off (K-473).
 func (w *Writer) CutLine(kept string) []byte {

@@ -130,9 +130,8 @@ var notCopied = map[string]bool{"teamName": true, "agentName": true, "slug": tru
 func (o *Outline) Copy(lines iter.Seq2[[]byte, error], c Copy) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		p := o.plan(c)
-		head := []byte(`{"type":"` + ownType + `","kind":"` + forkKind + `","v":1`)
-		head = append(appendString(appendString(head, "sessionId", c.Session), "source", c.Source), '}')
-		if !yield(head, nil) {
+		w := Writer{SessionID: c.Session, Source: c.Source}
+		if !yield(w.ForkLine(), nil) {
 			return
 		}
 		for i, line := range numbered(lines) {

@@ -90,8 +90,8 @@ func addTo(f vfs.File, path string, lines [][]byte) error {
 }
 
 // Delete removes the transcript, then <project>/<id>/ with the session's large
-// outputs and subagents, and what was cut off of torn lines (S-80, K-393); see
-// session.Keeper.
+// outputs and subagents, what was cut off of torn lines, and the session's file
+// checkpoints (S-80, K-393); see session.Keeper.
 func (s *Store) Delete(ctx context.Context, info session.Info) error {
 	is, err := s.Stat(ctx, info.Project, info.ID)
 	if err != nil {
@@ -109,7 +109,8 @@ func (s *Store) Delete(ctx context.Context, info session.Info) error {
 	return s.removeBeside(info.Project, is.ID)
 }
 
-// removeBeside removes what is kept beside a transcript.
+// removeBeside removes what is kept beside a transcript, and the checkpoints
+// unless another project has a session with this id.
 func (s *Store) removeBeside(project, id string) error {
 	dir := filepath.Join(s.dir, "projects", project)
 	errs := []error{s.removeAll(filepath.Join(dir, id))}
@@ -120,7 +121,17 @@ func (s *Store) removeBeside(project, id string) error {
 			errs = append(errs, s.removeAll(filepath.Join(dir, name)))
 		}
 	}
-	return errors.Join(errs...)
+	projects, err := s.projects()
+	errs = append(errs, err)
+	for _, other := range projects {
+		if d, err := s.fs.Stat(filepath.Join(s.dir, "projects", other)); err == nil && !d.Mode.IsDir() {
+			continue
+		}
+		if size, err := s.sizeOf(other, id); err != nil || size > 0 {
+			return errors.Join(errs...)
+		}
+	}
+	return errors.Join(append(errs, s.removeAll(s.checkpoints(id)))...)
 }
 
 // removeAll removes a file, or a directory with all that is in it. It follows
