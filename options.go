@@ -105,6 +105,17 @@ type Options struct {
 	// or Continue finds, and leaves that unchanged (O-60, S-56). Its id is
 	// SessionID, or a random one.
 	ForkSession bool
+	// ResumeSessionAt is the uuid of a message, of the user or the assistant, that
+	// the session goes on from as if what follows it had not been said (O-62). It
+	// needs Resume or Continue. What is cut off stays in the session's file; with
+	// ForkSession it is not copied (S-62, S-64). Calls of the message that have
+	// no result then are told that their outcome is unknown (K-472). An unknown
+	// uuid is a *NoMessageError.
+	ResumeSessionAt string
+	// ResumeDropsTurn is the uuid of a prompt and guards ResumeSessionAt: unless
+	// this prompt's turn is all that is cut off, NewSession returns a
+	// *DropsTurnError and changes nothing (O-63).
+	ResumeDropsTurn string
 	// Title is the display title of the session, at most 200 characters, by
 	// which it can be resumed; a title that it has already wins (O-17, S-47).
 	// Control characters in it become blanks (S-82).
@@ -210,8 +221,6 @@ type Options struct {
 	ToolAliases              map[string]string  `later:"F"`     // O-43
 	QuestionPreviewFormat    string             `later:"J"`     // O-44
 	Sandbox                  json.RawMessage    `later:"later"` // O-45
-	ResumeSessionAt          string             `later:"E"`     // O-62
-	ResumeDropsTurn          string             `later:"E"`     // O-63
 	SessionMirror            any                `later:"G"`     // O-67
 	SessionMirrorFlush       string             `later:"G"`     // O-68
 	LoadTimeout              time.Duration      `later:"G"`     // O-69

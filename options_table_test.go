@@ -382,7 +382,9 @@ func TestOptionTable(t *testing.T) {
 			conform.Covers(t, "O-58", "S-51")
 			resumed(t, func(o *turnwright.Options, _ string) { o.Continue = true }, true)
 		},
-		"ContinueAdded": testContinueAdded,
+		"ContinueAdded":   testContinueAdded,
+		"ResumeSessionAt": TestResumeSessionAt,
+		"ResumeDropsTurn": TestResumeDropsTurn,
 		"ForkSession": func(t *testing.T) {
 			conform.Covers(t, "O-60", "S-56")
 			resumed(t, func(o *turnwright.Options, id string) { o.Resume, o.ForkSession = id, true }, false)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,8 +22,8 @@ import (
 	"github.com/turnwright/turnwright/session"
 )
 
-// NoConversationError tells that Options.Resume names no session, or none that
-// can be told apart (S-37, K-461).
+// NoConversationError tells that there is no session with this id or title, or
+// that a title is that of several (S-37, K-461).
 type NoConversationError struct {
 	Value  string   // as given
 	Titled []string // ids of the sessions that have it as their title
@@ -35,12 +36,42 @@ func (e *NoConversationError) Error() string {
 	return "No conversation found with session ID: " + e.Value
 }
 
+// Is lets errors.Is find session.ErrNotFound where nothing was found.
+func (e *NoConversationError) Is(target error) bool {
+	return target == session.ErrNotFound && len(e.Titled) < 2
+}
+
+// NoMessageError tells that the session has no message that
+// Options.ResumeSessionAt could mean (S-62).
+type NoMessageError struct {
+	UUID      string // as given
+	SessionID string
+}
+
+func (e *NoMessageError) Error() string {
+	return "No message found with message.uuid of: " + e.UUID
+}
+
+// DropsTurnError tells that Options.ResumeSessionAt would drop something else
+// than the one turn that Options.ResumeDropsTurn allows to drop (S-63).
+type DropsTurnError struct {
+	UUID   string // of the turn's prompt, as given
+	Reason string
+}
+
+func (e *DropsTurnError) Error() string {
+	return "Resume rejected by --resume-drops-turn: " + e.Reason
+}
+
 // resumeWait is how long resuming waits for another holder of the session (S-27).
 const resumeWait = 5 * time.Second
 
 // buildResume finds the session that goes on and reads it. store is where
 // sessions are; cfg.Store is nil when nothing is to be kept.
 func (o *Options) buildResume(ctx context.Context, cfg *engine.Config, store session.Store) error {
+	if err := o.checkResumeAt(); err != nil {
+		return err
+	}
 	if o.Resume == "" && !o.Continue {
 		if o.ForkSession {
 			cfg.Warn("ForkSession changes nothing without Resume or Continue.")
@@ -76,11 +107,11 @@ func (o *Options) buildResume(ctx context.Context, cfg *engine.Config, store ses
 			r.Journal, lines = j, j.Load(ctx)
 		}
 	}
-	if r.Transcript, err = journal.Read(lines); err != nil {
+	if r.Transcript, err = o.readResumed(lines, info.ID); err != nil {
 		if r.Journal != nil {
 			err = errors.Join(err, r.Journal.Close())
 		}
-		return fmt.Errorf("session %s cannot be read: %w", info.ID, err)
+		return err
 	}
 	if r.Journal != nil {
 		// An idle session holds no lock and no handle.
@@ -93,6 +124,66 @@ func (o *Options) buildResume(ctx context.Context, cfg *engine.Config, store ses
 	}
 	cfg.Resume = r
 	return nil
+}
+
+// checkResumeAt checks the options that say where a session goes on from.
+func (o *Options) checkResumeAt() error {
+	switch {
+	case o.ResumeSessionAt != "" && o.Resume == "" && !o.Continue:
+		return &OptionError{Option: "ResumeSessionAt", Value: strconv.Quote(o.ResumeSessionAt), Reason: "says which message of a session to go on from: it needs Resume or Continue"}
+	case o.ResumeDropsTurn == "":
+		return nil
+	case o.ResumeSessionAt == "":
+		return &OptionError{Option: "ResumeDropsTurn", Value: strconv.Quote(o.ResumeDropsTurn), Reason: "guards ResumeSessionAt, which is not set"}
+	case !uuidForm.MatchString(o.ResumeDropsTurn):
+		return &OptionError{Option: "ResumeDropsTurn", Value: strconv.Quote(o.ResumeDropsTurn), Reason: "is not a UUID"}
+	}
+	return nil
+}
+
+// readResumed reads the session that goes on, up to where it does.
+func (o *Options) readResumed(lines iter.Seq2[[]byte, error], id string) (t *journal.Transcript, err error) {
+	var dropped []journal.Dropped
+	if o.ResumeSessionAt == "" {
+		t, err = journal.Read(lines)
+	} else {
+		t, dropped, err = journal.ReadTo(lines, o.ResumeSessionAt)
+	}
+	switch {
+	case errors.Is(err, journal.ErrNoMessage):
+		return nil, &NoMessageError{UUID: o.ResumeSessionAt, SessionID: id}
+	case err != nil:
+		return nil, fmt.Errorf("session %s cannot be read: %w", id, err)
+	}
+	if o.ResumeDropsTurn != "" {
+		if reason := notOneTurn(dropped, o.ResumeDropsTurn); reason != "" {
+			return nil, &DropsTurnError{UUID: o.ResumeDropsTurn, Reason: reason}
+		}
+	}
+	return t, nil
+}
+
+// notOneTurn says why the dropped messages are not just the turn of this prompt
+// (K-480, K-482); "" when they are. Messages that nobody sees count with any.
+func notOneTurn(dropped []journal.Dropped, prompt string) string {
+	begun := false
+	for _, d := range dropped {
+		switch {
+		case d.Meta || d.Kind == loop.KindSystem:
+		case d.Kind == loop.KindUser && d.User.ToolUseID == "" && !begun:
+			if begun = strings.EqualFold(d.UUID, prompt); !begun {
+				return fmt.Sprintf("the first prompt that would be dropped is %s, not %s", d.UUID, prompt)
+			}
+		case d.Kind == loop.KindUser && d.User.ToolUseID == "":
+			return fmt.Sprintf("message %s would be dropped as well, which is not part of the turn of %s", d.UUID, prompt)
+		case !begun:
+			return fmt.Sprintf("message %s of an earlier turn would be dropped as well", d.UUID)
+		}
+	}
+	if !begun {
+		return fmt.Sprintf("no turn of prompt %s would be dropped", prompt)
+	}
+	return ""
 }
 
 // storedMode is the permission mode that a session keeps when it goes on and

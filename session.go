@@ -22,6 +22,7 @@ type Session struct {
 	cfg  engine.Config
 	set  *live
 	eng  *engine.Session
+	old  *sweeper // removes old sessions; nil: nothing to do
 
 	reading sync.Mutex // held by the one reader
 	mu      sync.Mutex
@@ -43,7 +44,7 @@ func NewSession(ctx context.Context, o Options) (*Session, error) {
 		return nil, err
 	}
 	eng := engine.New(ctx, cfg)
-	s := &Session{opts: o, cfg: cfg, set: set, eng: eng, pending: eng.Queued()}
+	s := &Session{opts: o, cfg: cfg, set: set, eng: eng, old: o.sweep(&cfg, set), pending: eng.Queued()}
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	set.rehook = s.rehook
@@ -313,6 +314,7 @@ func (s *Session) end(how func() error) error {
 	s.closed = true
 	s.mu.Unlock()
 	err := how()
+	s.old.end()
 	s.cfg.WaitWarn()
 	if errors.Is(err, ErrClosed) {
 		return nil

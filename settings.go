@@ -75,6 +75,7 @@ type live struct {
 	debug     func(category, text string) // nil: there is no debug log
 	modeNamed bool                        // an option or a file names the mode to start in (P-6)
 	base      permission.Config           // the rules of options
+	unsure    bool                        // what a source says of old sessions could not be read
 
 	// rehook takes the hooks of changed settings (H-9) and returns what there is to
 	// tell; nil before the session runs. It must not ask for rules.
@@ -92,11 +93,13 @@ func (o *Options) buildSettings(cfg *engine.Config, launched func(string) string
 	if err != nil {
 		return nil, err
 	}
+	unsure := false
 	for _, p := range problems {
 		cfg.Warn(p.String())
+		unsure = unsure || p.Key == "" || p.Key == "cleanupPeriodDays" // of a whole file, too
 	}
 	cfg.Getenv, cfg.Environ = o.variables(reader.Settings)
-	return &live{reader: reader, launched: launched}, nil
+	return &live{reader: reader, launched: launched, unsure: unsure}, nil
 }
 
 // rules are the permission rules now, and what there is to tell of a change

@@ -49,7 +49,7 @@ func (m *Memory) Open(ctx context.Context, id string, o OpenOptions) (Journal, e
 	if o.Dir != "" {
 		key.dir = filepath.Clean(o.Dir)
 	}
-	if o.Project != "" && !o.Create {
+	if o.Project != "" {
 		key.dir = o.Project
 	}
 	j := &memJournal{store: m, key: key, wait: o.Wait}

@@ -19,8 +19,8 @@ type Store interface {
 type OpenOptions struct {
 	// Dir is the working directory that the session belongs to, absolute.
 	Dir string
-	// Project is where a session is that Finder found; "": where Dir says. It
-	// counts only for a session that exists.
+	// Project is where a session is that Finder found, or where a new one is to
+	// be made, as it stands in Info.Project; "": where Dir says.
 	Project string
 	// Create: true, the session must not exist yet (S-6); false, it must.
 	Create bool

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/turnwright/turnwright"
 	"github.com/turnwright/turnwright/model"
 )
 
@@ -95,7 +97,11 @@ func completer() *cobra.Command {
 	for _, c := range subcommands() {
 		child := completed(c.name, c.about, c.flags)
 		for _, sub := range c.sub {
-			child.AddCommand(completed(sub.name, sub.about, sub.flags))
+			grandchild := completed(sub.name, sub.about, sub.flags)
+			if strings.HasPrefix(sub.args, "SESSION") {
+				grandchild.ValidArgsFunction = completeFirstSession
+			}
+			child.AddCommand(grandchild)
 		}
 		if c.name == "completion" {
 			child.ValidArgsFunction = cobra.FixedCompletions(shells, cobra.ShellCompDirectiveNoFileComp)
@@ -170,14 +176,25 @@ func modelNames() (names []string) {
 	return names
 }
 
+// completeFirstSession offers them for the first argument.
+func completeFirstSession(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return completeSessions(cmd, args, word)
+}
+
 // completeSessions offers the sessions of the directory, each with its summary.
 func completeSessions(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	found, err := sessions(context.Background(), false)
+	dir, err := os.Getwd()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
 	var ids []string
-	for _, s := range found {
+	for s, err := range (turnwright.Sessions{Dir: dir}).List(context.Background(), turnwright.Page{}) {
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
 		ids = append(ids, cobra.CompletionWithDesc(s.SessionID, oneLine(s.Summary, 60)))
 	}
 	return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder

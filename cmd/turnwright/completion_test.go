@@ -43,8 +43,14 @@ func TestCompletion(t *testing.T) {
 	if got := complete(t, ""); !slices.Equal(got, []string{"completion", "demo", "explain", "permissions", "sessions"}) {
 		t.Errorf("at the start: %q", got)
 	}
-	if got := complete(t, "sessions", "--"); !slices.Equal(got, []string{"--all", "--help", "--json"}) {
+	if got := complete(t, "sessions", "--"); !slices.Equal(got, []string{"--all", "--help", "--json", "--limit", "--offset"}) {
 		t.Errorf("of sessions: %q", got)
+	}
+	if got := complete(t, "sessions", "re"); !slices.Equal(got, []string{"rename"}) {
+		t.Errorf("commands of sessions: %q", got)
+	}
+	if got := complete(t, "sessions", "fork", "--"); !slices.Equal(got, []string{"--help", "--json", "--title", "--up-to"}) {
+		t.Errorf("of sessions fork: %q", got)
 	}
 	if got := complete(t, "completion", ""); !slices.Equal(got, shells) {
 		t.Errorf("of completion: %q", got)
@@ -150,6 +156,9 @@ func TestCompletionInBash(t *testing.T) {
 	here := inDir(t, p.Dir, p.Env, "__complete", "--resume", "")
 	if !strings.HasPrefix(here, "6f2c0000-0000-4000-8000-00000000000c\tthe first prompt\n") {
 		t.Errorf("sessions: %q", here)
+	}
+	if again := inDir(t, p.Dir, p.Env, "__complete", "sessions", "show", ""); again != here {
+		t.Errorf("sessions to show: %q", again)
 	}
 }
 

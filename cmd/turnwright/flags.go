@@ -47,6 +47,8 @@ type flags struct {
 	appendFile   string
 	sessionID    string
 	resume       *string // nil: not given
+	resumeAt     *string
+	dropsTurn    *string
 	cont         bool
 	name         string
 	fork         bool
@@ -91,6 +93,8 @@ func (f *flags) set() *pflag.FlagSet {
 	fs.StringVar(&f.sessionID, "session-id", "", "id of the new session or of the fork, a UUID")
 	fs.VarP(given{&f.resume, "string"}, "resume", "r", "go on with the session that has this id or title")
 	fs.Lookup("resume").NoOptDefVal = noValue
+	fs.Var(given{&f.resumeAt, "uuid"}, "resume-session-at", "with --resume or --continue: go on from this message, without what follows it")
+	fs.Var(given{&f.dropsTurn, "uuid"}, "resume-drops-turn", "with --resume-session-at: refuse if more than the turn of this prompt would be dropped")
 	fs.BoolVarP(&f.cont, "continue", "c", false, "go on with the directory's newest session")
 	fs.StringVarP(&f.name, "name", "n", "", "title of the session, by which it can be resumed")
 	fs.BoolVar(&f.fork, "fork-session", false, "with --resume or --continue: a new session with a copy of the history")
@@ -208,6 +212,9 @@ func parse(args []string) (*flags, error) {
 	case f.sessionID != "" && (f.resume != nil || f.cont) && !f.fork:
 		return nil, errors.New("--session-id cannot be used with --resume or --continue, except with --fork-session")
 	}
+	if err := f.checkResumeAt(); err != nil {
+		return nil, err
+	}
 	if err := f.checkInput(); err != nil {
 		return nil, err
 	}
@@ -252,6 +259,21 @@ func (f *flags) checkGiven(fs *pflag.FlagSet) (err error) {
 		}
 	})
 	return err
+}
+
+// checkResumeAt refuses empty values: they are no "not given" (K-55, K-483).
+func (f *flags) checkResumeAt() error {
+	switch {
+	case f.resumeAt != nil && *f.resumeAt == "":
+		return errors.New("--resume-session-at needs the uuid of a message")
+	case f.resumeAt != nil && f.resume == nil && !f.cont:
+		return errors.New("--resume-session-at needs --resume or --continue")
+	case f.dropsTurn != nil && *f.dropsTurn == "":
+		return errors.New("--resume-drops-turn needs the uuid of a prompt")
+	case f.dropsTurn != nil && f.resumeAt == nil:
+		return errors.New("--resume-drops-turn needs --resume-session-at")
+	}
+	return nil
 }
 
 // noBackground says why there is no background session (K-105, K-106).
@@ -360,6 +382,7 @@ var flagOf = map[string]string{
 	"AddDirs":           "--add-dir",
 	"SystemPrompt.File": "--system-prompt-file",
 	"Resume":            "--resume",
+	"ResumeDropsTurn":   "--resume-drops-turn",
 	"Settings":          "--settings",
 	"SettingSources":    "--setting-sources",
 	"DebugFile":         "--debug-file",
@@ -441,7 +464,6 @@ func notHere(name string) error { return fmt.Errorf("--%s is not supported by th
 
 // laterFlags are flags of the contract whose feature is not built yet.
 var laterFlags = map[string]string{
-	"resume-session-at": "E", "resume-drops-turn": "E",
 	"mcp-config": "F", "strict-mcp-config": "F",
 	"session-mirror": "G", "fallback-model": "H", "effort": "H", "thinking": "H", "max-thinking-tokens": "H",
 	"thinking-display": "H", "json-schema": "H", "task-budget": "H", "autocompact": "H", "betas": "H",
@@ -473,8 +495,12 @@ func (f *flags) options() (turnwright.Options, error) {
 		}
 	}
 	o.Continue, o.ContinueAdded, o.ForkSession, o.Title = f.cont, f.cont, f.fork, f.name
-	if f.resume != nil {
-		o.Resume = *f.resume
+	for _, v := range []struct{ from, to *string }{
+		{f.resume, &o.Resume}, {f.resumeAt, &o.ResumeSessionAt}, {f.dropsTurn, &o.ResumeDropsTurn},
+	} {
+		if v.from != nil {
+			*v.to = *v.from
+		}
 	}
 	if f.skip {
 		o.PermissionMode = turnwright.ModeBypassPermissions

@@ -3,7 +3,7 @@
 //	turnwright -p PROMPT     run one prompt
 //	turnwright --input-format stream-json --output-format stream-json --verbose
 //	                         serve a client process over stdin and stdout
-//	turnwright sessions      list the sessions of the directory
+//	turnwright sessions      list, show, search, rename, tag, copy and delete sessions
 //	turnwright explain       say why the runs of a session stopped
 //	turnwright completion SHELL
 //	                         the completion script for bash, zsh or fish

@@ -84,6 +84,10 @@ The exit code is 0 when the last result is no error, 1 when it is one or the run
 	for _, v := range variables {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", strings.Join(v.names, "` `"), v.meaning)
 	}
+	b.WriteString("\n## Sessions\n\nStored sessions, see [sessions.md](sessions.md). SESSION is the id of a session, of the working directory or else of any other. With `--json` every command prints JSON.\n\n| command | what it does |\n|---|---|\n")
+	for _, c := range sessionsCommands {
+		fmt.Fprintf(&b, "| `turnwright sessions %s` | %s |\n", c.usage(), strings.ReplaceAll(c.about, "\n", " "))
+	}
 	b.WriteString("\n## Completion\n\n`turnwright completion` prints a script that completes flags, their values, and the sessions behind `--resume`:\n\n" + completionSetup)
 	b.WriteString("\n## Flags to come\n\nEach is an error today that names the letter of [roadmap.md](roadmap.md) which brings it.\n\n| letter | flags |\n|---|---|\n")
 	byLetter := map[string][]string{}

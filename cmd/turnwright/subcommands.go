@@ -12,8 +12,8 @@ import (
 // subcommand is a command of its own, chosen by the first word (K-120).
 type subcommand struct {
 	name, args, about string
-	flags             *pflag.FlagSet // nil: it has commands of its own
-	sub               []subcommand   // with name, args and about
+	flags             *pflag.FlagSet // nil: it does nothing without one of its own commands
+	sub               []subcommand   // with name, args, about and flags
 	run               func(args []string, stdout, stderr io.Writer) int
 }
 
@@ -22,8 +22,8 @@ type subcommand struct {
 func subcommands() []subcommand {
 	return []subcommand{
 		{
-			name: "sessions", args: "[--all] [--json]", about: "list the sessions of the directory",
-			flags: (&sessionsOptions{}).set(), run: runSessions,
+			name: "sessions", about: "list, show, search and change sessions",
+			flags: (&sessionsOptions{}).set(sessionsCommands[0]), sub: sessionsSubcommands(), run: runSessions,
 		},
 		{
 			name: "explain", args: "[--all] [--json] SESSION", about: "say why the runs of a session stopped",
@@ -45,6 +45,14 @@ func subcommands() []subcommand {
 			flags: (&demoOptions{}).set(), run: runDemo,
 		},
 	}
+}
+
+func sessionsSubcommands() (all []subcommand) {
+	for _, c := range sessionsCommands {
+		args, about := strings.TrimSpace(c.args+" [flags]"), strings.ReplaceAll(c.about, "\n", " ")
+		all = append(all, subcommand{name: c.name, args: args, about: about, flags: (&sessionsOptions{}).set(c)})
+	}
+	return all
 }
 
 // forms are the commands as they are written, each with what it does.

@@ -26,7 +26,9 @@ type journalWriter struct {
 	enc    journal.Writer
 	store  session.Store
 	open   session.Journal
-	exists bool // something was written
+	exists bool   // something was written
+	end    string // uuid of the last message in the file: that of the chain's end, but where it has branches
+	cut    bool   // the session goes on from an earlier message, which no line tells yet
 	about  metadata
 	warned bool // one warning until a write succeeds again (S-24)
 }
@@ -62,6 +64,14 @@ func (w *journalWriter) writeOnce(ctx context.Context, entries []loop.Entry, syn
 	takeBack := func() { w.enc.Last, w.about = last, about } // the chain goes on where it really ends
 	lines := make([][]byte, 0, len(entries)+1)
 	size, ended := int64(0), false
+	if w.enc.Source != "" && !w.exists {
+		line := w.enc.ForkLine()
+		lines, size = append(lines, line), int64(len(line))+1
+	}
+	if w.cut {
+		line := w.enc.CutLine(last)
+		lines, size = append(lines, line), int64(len(line))+1
+	}
 	for _, e := range entries {
 		if e.Kind == loop.KindUser && isPrompt(e.User) && w.cfg.GitBranch != nil {
 			w.enc.GitBranch = w.cfg.GitBranch()
@@ -90,6 +100,11 @@ func (w *journalWriter) writeOnce(ctx context.Context, entries []loop.Entry, syn
 	var notDurable *session.SyncError
 	if err != nil && !errors.As(err, &notDurable) {
 		takeBack()
+		return err
+	}
+	w.cut = false
+	if w.enc.Last != last {
+		w.end = w.enc.Last
 	}
 	return err
 }
@@ -110,8 +125,8 @@ func (w *journalWriter) catchUp(ctx context.Context) error {
 			last = e.UUID
 		}
 	}
-	if last != w.enc.Last {
-		w.enc.Last = last
+	if last != w.end {
+		w.enc.Last, w.end, w.cut = last, last, false
 		w.cfg.Warn(fmt.Sprintf("Session %s was continued by another program meanwhile; its messages are in the file, but not known to this run.", w.cfg.Loop.SessionID))
 	}
 	return nil

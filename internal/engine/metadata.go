@@ -8,7 +8,6 @@ import (
 
 	"github.com/turnwright/turnwright/internal/journal"
 	"github.com/turnwright/turnwright/internal/loop"
-	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/session"
 )
 
@@ -36,12 +35,12 @@ func (m *metadata) lines(w *journalWriter, e loop.Entry) (out [][]byte) {
 		m.named = true
 		if m.title == "" && w.cfg.Title != "" {
 			m.title = w.cfg.Title
-			out = append(out, w.meta("custom-title", "customTitle", m.title))
+			out = append(out, journal.TitleLine(w.enc.SessionID, m.title))
 		}
 	}
 	if m.next != "" {
 		m.title, m.next = m.next, ""
-		out = append(out, w.meta("custom-title", "customTitle", m.title))
+		out = append(out, journal.TitleLine(w.enc.SessionID, m.title))
 	}
 	if dirs := w.cfg.Dirs; !subset(dirs, m.dirs) {
 		m.dirs = append(slices.Clone(m.dirs), dirs...)
@@ -49,12 +48,12 @@ func (m *metadata) lines(w *journalWriter, e loop.Entry) (out [][]byte) {
 	}
 	if e.Kind == loop.KindOpen && e.Open.Mode != "" && e.Open.Mode != m.mode {
 		m.mode = e.Open.Mode
-		out = append(out, w.meta("permission-mode", "permissionMode", m.mode))
+		out = append(out, journal.ModeLine(w.enc.SessionID, m.mode))
 	}
 	if e.Kind == loop.KindUser && isPrompt(e.User) {
 		if text := cut(strings.TrimSpace(e.User.Content.Text()), lastPromptLen); text != "" {
 			m.prompt = text
-			out = append(out, w.meta("last-prompt", "lastPrompt", text))
+			out = append(out, journal.PromptLine(w.enc.SessionID, text))
 		}
 	}
 	return out
@@ -71,11 +70,14 @@ func (m *metadata) again(ctx context.Context, w *journalWriter, size int64) (out
 			m.refresh(tail)
 		}
 	}
-	for _, l := range []struct{ typ, key, value string }{
-		{"custom-title", "customTitle", m.title}, {"tag", "tag", m.tag}, {"last-prompt", "lastPrompt", m.prompt},
+	for _, l := range []struct {
+		line  func(session, value string) []byte
+		value string
+	}{
+		{journal.TitleLine, m.title}, {journal.TagLine, m.tag}, {journal.PromptLine, m.prompt},
 	} {
 		if l.value != "" {
-			out = append(out, w.meta(l.typ, l.key, l.value))
+			out = append(out, l.line(w.enc.SessionID, l.value))
 		}
 	}
 	if len(m.dirs) > 0 {
@@ -121,17 +123,6 @@ func isPrompt(u *loop.UserEntry) bool {
 	return u.ToolUseID == "" && !u.Meta && !u.Summary && !u.Synthetic && u.CopiedFrom == ""
 }
 
-// meta encodes a metadata line. Its type comes first, without blanks (K-303).
-func (w *journalWriter) meta(typ, key, value string) []byte {
-	raw, err := message.Encode(value)
-	if err != nil {
-		raw = []byte(`""`)
-	}
-	b := append([]byte(`{"type":"`+typ+`","`+key+`":`), raw...)
-	return append(b, `,"sessionId":"`+w.enc.SessionID+`"}`...)
-}
-
-// cut is the first n characters of s, which may be large.
 func cut(s string, n int) string {
 	for i := range s {
 		if n == 0 {

@@ -31,6 +31,7 @@ func (s *Session) resume(r *Resume) {
 	} else {
 		s.jour.about.resumed(r.Transcript)
 		s.jour.open, s.jour.exists, s.jour.enc.Last = r.Journal, true, r.Transcript.Last
+		s.jour.end, s.jour.cut = r.Transcript.End, r.Transcript.Cut
 	}
 	s.machine = loop.Fold(s.cfg.Loop, slices.Values(entries))
 	notes := map[string]json.RawMessage{}

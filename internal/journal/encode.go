@@ -198,12 +198,56 @@ type ownLine struct {
 	Value  *text          `json:"value,omitempty"`
 }
 
-// The type of own lines, and the kind of the one that holds no machine's entry
-// but the working directories that were added.
+// The type of own lines, and the kinds of those that hold no machine's entry:
+// the working directories that were added, the message that a session went on
+// from, and the session that this one is a copy of.
 const (
 	ownType  = "turnwright"
 	dirsKind = "dirs"
+	cutKind  = "cut"
+	forkKind = "fork"
 )
+
+// ForkLine is the first line of a copy: it tells which session it is a copy of
+// (K-468), and that this program began the file.
+func (w *Writer) ForkLine() []byte {
+	b := []byte(`{"type":"` + ownType + `","kind":"` + forkKind + `","v":1`)
+	b = appendString(b, "sessionId", w.SessionID)
+	return append(appendString(b, "source", w.Source), '}')
+}
+
+// CutLine is the line that tells that the session goes on from an earlier
+// message: what stands between that and this line was cut off (K-473).
+func (w *Writer) CutLine(kept string) []byte {
+	b := []byte(`{"type":"` + ownType + `","kind":"` + cutKind + `","v":1`)
+	b = appendString(b, "sessionId", w.SessionID)
+	return append(appendString(b, "kept", kept), '}')
+}
+
+// TitleLine and TagLine are the lines that the official clients write to rename
+// and tag a session. The type comes first, without blanks: they look for these
+// bytes (K-303, K-390, K-391).
+func TitleLine(session, title string) []byte {
+	return metaLine("custom-title", "customTitle", title, session)
+}
+
+// TagLine clears the tag with "".
+func TagLine(session, tag string) []byte { return metaLine("tag", "tag", tag, session) }
+
+// PromptLine tells listings of the last prompt (K-323).
+func PromptLine(session, prompt string) []byte {
+	return metaLine("last-prompt", "lastPrompt", prompt, session)
+}
+
+// ModeLine tells the permission mode (K-325).
+func ModeLine(session, mode string) []byte {
+	return metaLine("permission-mode", "permissionMode", mode, session)
+}
+
+func metaLine(typ, key, value, session string) []byte {
+	b := appendString([]byte(`{"type":"`+typ+`"`), key, value)
+	return append(appendString(b, "sessionId", session), '}')
+}
 
 // DirsLine is the line that tells of added working directories.
 func (w *Writer) DirsLine(dirs []string) []byte {

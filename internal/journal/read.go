@@ -20,6 +20,8 @@ type Transcript struct {
 	Entries []loop.Entry
 	Last    string // uuid of the chain's end, the parent of what comes next; "" for none
 	Skipped int    // lines that could not be read
+	End     string // uuid of the last message in the file, whichever branch it is of; "" for none
+	Cut     bool   // Last was asked for, and lines that were on the chain are off it now
 
 	Title      string // the last custom-title
 	Tag        string // the last tag
@@ -36,10 +38,13 @@ type Transcript struct {
 // node is a chain line's place in the chain.
 type node struct {
 	uuid, parent string
+	logical      string // parent of a compaction boundary, which the chain does not go on with
+	line         int    // from 0, of those that were read
 	typ          string
 	aside        bool      // of a side chain or a team: not the conversation
 	meta         bool      // no person wrote it
 	entry        int       // in entries; -1: of a type that holds no message
+	ahead        int       // entries up to here, its own with them
 	beforeBad    int       // the last node before the nearest line above that could not be read; -1: none
 	at           time.Time // zero: the line has none
 }
@@ -49,8 +54,10 @@ type linkLine struct {
 	Type        string   `json:"type"`
 	Kind        string   `json:"kind"`
 	Dirs        []string `json:"dirs"`
+	Kept        string   `json:"kept"`
 	UUID        string   `json:"uuid"`
 	Parent      *string  `json:"parentUuid"`
+	Logical     string   `json:"logicalParentUuid"`
 	Sidechain   bool     `json:"isSidechain"`
 	Team        string   `json:"teamName"`
 	Meta        bool     `json:"isMeta"`
@@ -72,13 +79,83 @@ type reader struct {
 	about   map[string]int64 // where the last metadata line of a type ends
 	answer  string           // model of the last response
 	bad     int              // nodes before the last line that could not be read; -1: there was none
+	cuts    []cut
+	read    int   // lines so far
+	lineOf  []int // of each entry
+	outline bool  // what entries say is not kept
 }
+
+// cut is a place where a session went on from an earlier line.
+type cut struct {
+	kept  string // uuid of that line
+	ahead int    // entries before the cut
+}
+
+// ErrNoMessage tells that a session has no message with the uuid that it is to
+// be read up to.
+var ErrNoMessage = errors.New("no such message")
 
 // Read reads a session's lines. A line that cannot be read is counted and left
 // out (S-21); any other error of lines, and ErrNewerFormat, is returned.
 func Read(lines iter.Seq2[[]byte, error]) (*Transcript, error) {
-	r := &reader{byUUID: map[string]int{}, about: map[string]int64{}, bad: -1}
+	r, err := collect(lines, false)
+	if err != nil {
+		return nil, err
+	}
+	r.follow(r.leaf())
+	return &r.t, nil
+}
+
+// ReadTo is Read for a session that is to go on from an earlier message, user or
+// assistant, as if what follows it had not been said (K-471). Without a message
+// of this uuid it returns ErrNoMessage. dropped are the messages on the chain
+// that are off it then, in order.
+func ReadTo(lines iter.Seq2[[]byte, error], uuid string) (t *Transcript, dropped []Dropped, err error) {
+	r, err := collect(lines, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	at, err := r.message(uuid)
+	if err != nil {
+		return nil, nil, err
+	}
+	before := r.chain(r.leaf())
+	kept := r.chain(at)
+	for i, on := range before.on {
+		if n := r.nodes[i]; on && !kept.on[i] {
+			r.t.Cut = true
+			if n.entry >= 0 {
+				dropped = append(dropped, Dropped{Entry: r.entries[n.entry], Meta: n.meta})
+			}
+		}
+	}
+	if r.t.Cut {
+		r.cuts = append(r.cuts, cut{uuid, len(r.entries)})
+	}
+	r.follow(at)
+	return &r.t, dropped, nil
+}
+
+// message is the node of a message of the conversation.
+func (r *reader) message(uuid string) (int, error) {
+	at, ok := r.byUUID[uuid]
+	if !ok || r.nodes[at].aside || r.nodes[at].entry < 0 || r.nodes[at].typ == "system" {
+		return 0, ErrNoMessage
+	}
+	return at, nil
+}
+
+// Dropped is a message that a session goes on without.
+type Dropped struct {
+	loop.Entry
+	Meta bool // no person wrote it
+}
+
+// collect reads all lines.
+func collect(lines iter.Seq2[[]byte, error], outline bool) (*reader, error) {
+	r := &reader{byUUID: map[string]int{}, about: map[string]int64{}, bad: -1, read: -1, outline: outline}
 	for line, err := range lines {
+		r.read++
 		r.size += int64(len(line)) + 1
 		var unreadable *session.LineError
 		switch {
@@ -103,8 +180,7 @@ func Read(lines iter.Seq2[[]byte, error]) (*Transcript, error) {
 	if r.t.Model == "" {
 		r.t.Model = r.answer
 	}
-	r.follow()
-	return &r.t, nil
+	return r, nil
 }
 
 func (r *reader) skip() {
@@ -136,6 +212,10 @@ func (r *reader) line(line []byte) error {
 			r.dirs(l.Dirs)
 			return nil
 		}
+		if l.Kind == cutKind {
+			r.cuts = append(r.cuts, cut{l.Kept, len(r.entries)})
+			return nil
+		}
 	}
 	e, ok, err := Decode(line)
 	switch {
@@ -145,19 +225,25 @@ func (r *reader) line(line []byte) error {
 		r.skip()
 		return nil
 	}
+	if ok && e.Chain() {
+		r.t.End = l.UUID
+	}
 	if _, known := r.byUUID[l.UUID]; known && l.UUID != "" {
 		return nil // written twice: an import that was repeated
 	}
 	at := -1
 	if ok {
 		at = len(r.entries)
-		r.entries = append(r.entries, e)
 		r.settings(e)
+		if r.outline {
+			e = loop.Entry{Kind: e.Kind, UUID: e.UUID}
+		}
+		r.entries, r.lineOf = append(r.entries, e), append(r.lineOf, r.read)
 	}
 	if l.UUID == "" || !slices.Contains(chainTypes, l.Type) {
 		return nil
 	}
-	n := node{uuid: l.UUID, typ: l.Type, aside: l.Sidechain || l.Team != "", meta: l.Meta, entry: at, beforeBad: r.bad}
+	n := node{uuid: l.UUID, logical: l.Logical, line: r.read, typ: l.Type, aside: l.Sidechain || l.Team != "", meta: l.Meta, entry: at, ahead: len(r.entries), beforeBad: r.bad}
 	if l.Parent != nil {
 		n.parent = *l.Parent
 	}
@@ -195,43 +281,103 @@ func (r *reader) settings(e loop.Entry) {
 // chainTypes are the types of lines that may be a parent (K-308).
 var chainTypes = []string{"user", "assistant", "system", "attachment", "progress"}
 
-// follow finds the end of the conversation, walks up from there and decides
-// what a machine folds (K-370, K-371).
-func (r *reader) follow() {
-	leaf := r.leaf()
+// chain is what lies on the way up from a leaf.
+type chain struct {
+	on   []bool // by node
+	root int    // its first node; the leaf where there is none
+}
+
+func (r *reader) chain(leaf int) chain {
+	c := chain{make([]bool, len(r.nodes)), leaf}
+	for i := leaf; i >= 0 && !c.on[i]; i = r.up(i) {
+		c.on[i], c.root = true, i
+	}
+	return c
+}
+
+// history yields the chain from its leaf up, and behind each compaction what it
+// replaced; each node once.
+func (r *reader) history(leaf int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		seen := make([]bool, len(r.nodes))
+		for i := leaf; i >= 0 && !seen[i]; {
+			seen[i] = true
+			if !yield(i) {
+				return
+			}
+			up := r.up(i)
+			if before, ok := r.byUUID[r.nodes[i].logical]; up < 0 && ok {
+				up = before
+			}
+			i = up
+		}
+	}
+}
+
+// follow walks up from the end of the conversation and decides what a machine
+// folds (K-370, K-371).
+func (r *reader) follow(leaf int) {
 	if leaf < 0 {
 		r.t.Entries = r.entries
 		return
 	}
 	r.t.Last = r.nodes[leaf].uuid
-	on := make([]bool, len(r.nodes))
-	root := leaf
-	for i := leaf; i >= 0 && !on[i]; i = r.up(i) {
-		on[i], root = true, i
-	}
+	c := r.chain(leaf)
 	branched := false
-	for i := root; i < len(r.nodes); i++ {
+	for i := c.root; i < len(r.nodes); i++ {
 		n := r.nodes[i]
-		if !on[i] && !n.aside && n.entry >= 0 {
+		if !c.on[i] && !n.aside && n.entry >= 0 {
 			branched = true
 		}
 	}
-	if root > 0 && r.nodes[root].typ != "system" {
+	if c.root > 0 && r.nodes[c.root].typ != "system" {
 		// What is before a root that is no boundary is not read by anybody.
-		branched = branched || slices.ContainsFunc(r.nodes[:root], func(n node) bool { return !n.aside && n.entry >= 0 })
+		branched = branched || slices.ContainsFunc(r.nodes[:c.root], func(n node) bool { return !n.aside && n.entry >= 0 })
 	}
 	drop := make([]bool, len(r.entries))
+	last := 0 // entries up to the last one that is off the chain
 	for i, n := range r.nodes {
-		if n.entry >= 0 && !on[i] && (branched || n.aside) {
+		if n.entry >= 0 && !c.on[i] && (branched || n.aside) {
 			drop[n.entry] = true
+			if !n.aside {
+				last = n.entry + 1
+			}
 		}
 	}
+	clean := r.dropCut(c, drop, last)
 	for i, e := range r.entries {
 		own := !e.Chain() && e.Kind != loop.KindOpen && e.Kind != loop.KindState
-		if !drop[i] && !(branched && own) {
+		if !drop[i] && !(branched && own && i < clean) {
 			r.t.Entries = append(r.t.Entries, e)
 		}
 	}
+}
+
+// dropCut drops what tools remembered in the parts that a session went on
+// without. It returns from which entry on our own lines hold again: behind the
+// last cut, where no branch follows it, the session is one line again, and began
+// with nothing open.
+func (r *reader) dropCut(c chain, drop []bool, last int) (clean int) {
+	clean = len(r.entries)
+	for _, cut := range r.cuts {
+		kept, ok := r.byUUID[cut.kept]
+		if !ok || !c.on[kept] {
+			continue
+		}
+		from := r.nodes[kept].ahead
+		if slices.ContainsFunc(r.nodes, func(n node) bool {
+			return n.entry >= from && n.entry < cut.ahead && c.on[r.byUUID[n.uuid]]
+		}) {
+			continue // nothing was said behind it, so it does not count
+		}
+		for i := from; i < cut.ahead; i++ {
+			drop[i] = drop[i] || r.entries[i].Kind == loop.KindState
+		}
+		if cut.ahead >= last {
+			clean = cut.ahead
+		}
+	}
+	return clean
 }
 
 // leaf is the newest user or assistant line above a line that nobody names as

@@ -70,9 +70,9 @@ func (s *Store) List(ctx context.Context, dir string) ([]session.Info, error) {
 	var found []session.Info
 	for _, project := range names {
 		files, err := s.readDir(filepath.Join(s.dir, "projects", project))
-		if err != nil {
+		if err != nil && dir != "" {
 			return nil, err
-		}
+		} // else one directory that cannot be read does not hide the others (S-72)
 		for _, f := range files {
 			name, ok := strings.CutSuffix(f, ".jsonl")
 			if id, err := session.ParseID(name); !ok || err != nil || id != name {
@@ -99,7 +99,7 @@ func (s *Store) Read(ctx context.Context, info session.Info) iter.Seq2[[]byte, e
 
 // Ends returns a session's beginning and end; see session.Finder.
 func (s *Store) Ends(_ context.Context, info session.Info, n int) (head, tail []byte, err error) {
-	head = make([]byte, n)
+	head = make([]byte, min(int64(n), info.Size))
 	got, err := s.readAt(info, head, 0)
 	head = head[:got]
 	if err = notEOF(err); err != nil || info.Size <= int64(n) {

@@ -312,6 +312,9 @@ func (j *journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.release()
+	if !j.closed {
+		opened.add(j.path, -1)
+	}
 	j.closed = true
 	return nil
 }

@@ -32,7 +32,7 @@ func (s *Store) Open(ctx context.Context, id string, o session.OpenOptions) (ses
 	}
 	var project string
 	var size int64
-	if o.Project != "" && !o.Create {
+	if o.Project != "" {
 		project = o.Project
 		size, err = s.sizeOf(project, id)
 	} else {
@@ -55,6 +55,7 @@ func (s *Store) Open(ctx context.Context, id string, o session.OpenOptions) (ses
 		fresh:   o.Create,
 	}
 	j.path = filepath.Join(j.dir, id+".jsonl")
+	opened.add(j.path, 1)
 	err = j.wake(ctx)
 	if err != nil && canReadOnly(err) {
 		s.warn("session " + id + " cannot be locked, nothing is written until it can: " + err.Error())
@@ -62,6 +63,7 @@ func (s *Store) Open(ctx context.Context, id string, o session.OpenOptions) (ses
 	}
 	switch {
 	case err != nil:
+		_ = j.Close()
 		return nil, err
 	case o.Create && j.known > 0:
 		_ = j.Close()

@@ -46,6 +46,7 @@ func Run(t *testing.T, newStore func(t *testing.T) session.Store) {
 		{"ManySessions", testManySessions},
 		{"OneWriter", testOneWriter},
 		{"History", testHistory},
+		{"Keep", testKeep},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.test(t, &fixture{store: newStore(t), dir: t.TempDir(), ctx: t.Context()})
