@@ -35,7 +35,7 @@ func runDemo(args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	if f.help {
-		fmt.Fprintf(stdout, "Usage: turnwright demo [flags]\n\nFlags:\n%s", fs.FlagUsages())
+		fmt.Fprintf(stdout, "Usage: turnwright demo [flags]\n\nFlags:\n%s", flagUsages(fs))
 		return 0
 	}
 	if fs.NArg() > 0 {

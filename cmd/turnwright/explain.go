@@ -38,7 +38,7 @@ func runExplain(args []string, stdout, stderr io.Writer) int {
 	}
 	switch {
 	case o.help:
-		fmt.Fprintf(stdout, "Usage: turnwright explain [--all] [--json] SESSION\n\nSays why the runs of a session stopped: what decided, the turns and calls that led\nthere with cost and time, and what to do next. SESSION is an id, a title or the\npath of a transcript.\n\nFlags:\n%s", fs.FlagUsages())
+		fmt.Fprintf(stdout, "Usage: turnwright explain [--all] [--json] SESSION\n\nSays why the runs of a session stopped: what decided, the turns and calls that led\nthere with cost and time, and what to do next. SESSION is an id, a title or the\npath of a transcript.\n\nFlags:\n%s", flagUsages(fs))
 		return 0
 	case fs.NArg() != 1:
 		return fail(errors.New("explain needs one session: turnwright explain SESSION (an id, a title or the path of a .jsonl file)"))

@@ -596,6 +596,17 @@ func usage() string {
 		b.WriteString("       " + form[0] + "\n")
 	}
 	b.WriteString("\nFlags:\n")
-	b.WriteString(f.set().FlagUsages())
+	b.WriteString(flagUsages(f.set()))
 	return b.String()
+}
+
+// flagUsages are the lines of --help for flags, without the marks of values that
+// may be left out: those of ours are no text.
+func flagUsages(fs *pflag.FlagSet) string {
+	fs.VisitAll(func(f *pflag.Flag) {
+		if f.NoOptDefVal == noValue || f.NoOptDefVal == noFilter {
+			f.NoOptDefVal = ""
+		}
+	})
+	return fs.FlagUsages()
 }

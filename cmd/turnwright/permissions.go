@@ -57,7 +57,7 @@ func runPermissions(args []string, stdout, stderr io.Writer) int {
 	}
 	switch rest := fs.Args(); {
 	case o.help:
-		fmt.Fprint(stdout, permissionsUsage+fs.FlagUsages())
+		fmt.Fprint(stdout, permissionsUsage+flagUsages(fs))
 		return 0
 	case len(rest) == 0 || rest[0] != "check":
 		return fail(errors.New("permissions: say \"turnwright permissions check COMMAND\""))

@@ -129,7 +129,7 @@ func runSessions(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, sessionsUsage())
 		return 0
 	case r.help:
-		fmt.Fprintf(stdout, "Usage: turnwright sessions %s\n\n%s.\n\nFlags:\n%s", c.usage(), upper(c.about), fs.FlagUsages())
+		fmt.Fprintf(stdout, "Usage: turnwright sessions %s\n\n%s.\n\nFlags:\n%s", c.usage(), upper(c.about), flagUsages(fs))
 		return 0
 	case c.count >= 0 && fs.NArg() > c.count:
 		return fail(fmt.Errorf("unexpected argument %q: turnwright sessions %s", fs.Arg(c.count), c.usage()))
