@@ -2,11 +2,14 @@ package turnwright_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/turnwright/turnwright"
 	"github.com/turnwright/turnwright/agenttest"
@@ -111,4 +114,75 @@ func TestMetadataStaysInReach(t *testing.T) {
 		t.Error("the last prompt is out of reach, or an older title was written back")
 	}
 	oneLine(t, raw)
+}
+
+// A first prompt longer than what a listing reads hides neither the session nor
+// its directory and time.
+func TestLongFirstPrompt(t *testing.T) {
+	conform.Covers(t, "K-348", "K-350", "K-343")
+	srv := agenttest.NewServer(t, agenttest.Forever(agenttest.Text("hello")))
+	o := onDisk(t, srv)
+	began := time.Now()
+	id := query(t, strings.Repeat("long ", 30_000), o).result.SessionID
+	info, err := storedIn(o).Info(t.Context(), id)
+	if err != nil || info == nil {
+		t.Fatalf("the session is not listed: %v", err)
+	}
+	dir, err := filepath.EvalSymlinks(o.CWD)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.CWD != dir || info.CreatedAt.Sub(began).Abs() > time.Minute || !strings.HasPrefix(info.Summary, "long long") {
+		t.Errorf("%s, created %s, %.30s", info.CWD, info.CreatedAt, info.Summary)
+	}
+}
+
+// What a client's store folds of the entries of a session (K-356) is what a
+// listing of its file finds: nothing of ours stands where it is taken for theirs.
+func TestFoldedSummary(t *testing.T) {
+	conform.Covers(t, "K-356", "K-328")
+	srv := agenttest.NewServer(t, agenttest.Script(
+		agenttest.Call("echo", `{"text":"x","summary":"of the model","tag":"no","cwd":"/no"}`),
+		agenttest.Text("hello"), agenttest.Text("hello")))
+	o := onDisk(t, srv)
+	o.CustomTools, o.AllowedTools, o.Title = []turnwright.Tool{echo()}, []string{"echo"}, "the title"
+	id := query(t, "first", o).result.SessionID
+	if err := storedIn(o).Tag(t.Context(), id, "blue"); err != nil {
+		t.Fatal(err)
+	}
+	o.Resume = id
+	query(t, "second", o)
+	folded := map[string]any{}
+	for line := range bytes.Lines(read(t, transcript(t, o, id))) {
+		var e map[string]any
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatal(err)
+		}
+		if len(folded) == 0 {
+			folded["isSidechain"] = e["isSidechain"] == true
+		}
+		for _, key := range []string{"customTitle", "aiTitle", "lastPrompt", "summary", "gitBranch"} {
+			if v, ok := e[key].(string); ok {
+				folded[key] = v
+			}
+		}
+		for _, key := range []string{"cwd", "timestamp"} {
+			if _, known := folded[key]; !known && e[key] != nil {
+				folded[key] = e[key]
+			}
+		}
+		if e["type"] == "tag" {
+			folded["tag"] = e["tag"]
+		}
+	}
+	info, err := storedIn(o).Info(t.Context(), id)
+	if err != nil || info == nil {
+		t.Fatal(err)
+	}
+	at, err := time.Parse(time.RFC3339, fmt.Sprint(folded["timestamp"]))
+	if err != nil || !at.Equal(info.CreatedAt) || folded["customTitle"] != "the title" || folded["customTitle"] != info.CustomTitle || folded["tag"] != "blue" ||
+		info.Tag != "blue" || folded["lastPrompt"] != "second" || folded["cwd"] != info.CWD || folded["isSidechain"] != false ||
+		folded["summary"] != nil || folded["aiTitle"] != nil || folded["gitBranch"] != nil || info.GitBranch != "" {
+		t.Errorf("%v is folded of %+v, %v", folded, info, err)
+	}
 }

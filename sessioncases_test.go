@@ -370,3 +370,61 @@ func TestSearchSessions(t *testing.T) {
 		}
 	}
 }
+
+// A session loads without our own lines, and keeps what others put into it.
+func TestForeignAndOwnLines(t *testing.T) {
+	conform.Covers(t, "K-330", "K-331")
+	srv := agenttest.NewServer(t, agenttest.Script(
+		agenttest.Call("echo", `{"text":"1"}`), agenttest.Text("one"), agenttest.Text("two"), agenttest.Text("three"), agenttest.Text("three")))
+	o := onDisk(t, srv)
+	o.CustomTools, o.AllowedTools = []turnwright.Tool{echo()}, []string{"echo"}
+	id := query(t, "one", o).result.SessionID
+	o.Resume = id
+	query(t, "two", o)
+	path := transcript(t, o, id)
+	var whole, stripped []string
+	for line := range bytes.Lines(read(t, path)) {
+		text := strings.TrimSuffix(string(line), "\n")
+		// Others put entries of their own between, and fields into ours.
+		whole = append(whole, text[:len(text)-1]+`,"theirs":{"type":"user","uuid":"x"}}`,
+			`{"type":"of-theirs","uuid":"`+sid(len(whole))+`","parentUuid":null,"message":{"role":"user","content":"no"}}`)
+		if !strings.HasPrefix(text, `{"type":"turnwright"`) {
+			stripped = append(stripped, text)
+		}
+	}
+	if len(stripped)*2 >= len(whole) {
+		t.Fatal("there are no own lines")
+	}
+	for name, lines := range map[string][]string{"stripped": stripped, "whole": whole} {
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before := read(t, path)
+		r := query(t, "three", o)
+		if r.err != nil || said(srv.Last()) != "user:one | call:echo | result:1 | assistant:one | user:two | assistant:two | user:three" {
+			t.Errorf("%s: %v, the model is told %s", name, r.err, said(srv.Last()))
+		}
+		if !bytes.HasPrefix(read(t, path), before) {
+			t.Errorf("%s: lines were changed", name)
+		}
+	}
+}
+
+// A fork works on the same files: what it changes is changed (S-58).
+func TestForkChangesFiles(t *testing.T) {
+	conform.Covers(t, "S-58", "S-57")
+	srv := agenttest.NewServer(t, agenttest.Script(
+		agenttest.Call("Write", `{"file_path":"a.txt","content":"of the source"}`), agenttest.Text("ok"),
+		agenttest.Call("Write", `{"file_path":"a.txt","content":"of the fork"}`), agenttest.Text("ok")))
+	o := onDisk(t, srv)
+	o.AllowedTools = []string{"Write"}
+	id := query(t, "one", o).result.SessionID
+	before := read(t, transcript(t, o, id))
+	o.Resume, o.ForkSession = id, true
+	if r := query(t, "two", o); r.err != nil || string(read(t, filepath.Join(o.CWD, "a.txt"))) != "of the fork" {
+		t.Errorf("%v, the file is %q", r.err, read(t, filepath.Join(o.CWD, "a.txt")))
+	}
+	if !bytes.Equal(before, read(t, transcript(t, o, id))) {
+		t.Error("the source was changed")
+	}
+}

@@ -183,6 +183,8 @@ type ownLine struct {
 	V       int    `json:"v"`
 	Session string `json:"sessionId"`
 	At      string `json:"at"`
+	CWD     string `json:"cwd,omitempty"`
+	Stamp   string `json:"timestamp,omitempty"`
 
 	Open   *loop.Settings `json:"open,omitempty"`
 	Input  *text          `json:"input,omitempty"`
@@ -288,6 +290,9 @@ func (w *Writer) own(e loop.Entry) ([]byte, error) {
 		s := *e.Open
 		s.Format, s.Version = Format, w.Version
 		l.Open = &s
+		// The first prompt may be longer than what a listing reads, and stands in
+		// the file twice, so directory and time are told before it (K-348).
+		l.CWD, l.Stamp = w.CWD, e.Time.UTC().Format(stampForm)
 	case loop.KindInput:
 		l.Input, err = asText(e.Input)
 	case loop.KindElide:
