@@ -133,7 +133,7 @@ func TestDirectoriesOfOneName(t *testing.T) {
 	}
 	// A transcript that was moved here from elsewhere is listed all the same.
 	o.CWD = filepath.Join(root, "data-analysis")
-	putSession(t, o.Env["CLAUDE_CONFIG_DIR"], o.CWD, sid(1), 0, said1(sid(1), "/home/of/another/machine", "moved"))
+	putSession(t, o.Env["CLAUDE_CONFIG_DIR"], o.CWD, sid(1), -time.Minute, said1(sid(1), "/home/of/another/machine", "moved"))
 	if got := listed(t, storedIn(o), turnwright.Page{}); !slices.Equal(got, []string{sid(1), ids["data-analysis"]}) {
 		t.Errorf("with a moved one: %q", got)
 	}

@@ -242,7 +242,7 @@ func TestChangeOpenSessions(t *testing.T) {
 	}
 	hold := func() session.Journal {
 		t.Helper()
-		j, err := holder.Open(ctx, id, session.OpenOptions{Dir: o.CWD})
+		j, err := holder.Open(ctx, id, session.OpenOptions{Dir: o.CWD, Wait: time.Minute}) // the run gives it back after its result
 		if err != nil {
 			t.Fatal(err)
 		}
