@@ -170,6 +170,9 @@ func (r *reader) stmt(s *syntax.Stmt) {
 			continue
 		}
 		r.nested(d.Word)
+		if d.N != nil && strings.Trim(d.N.Value, "0123456789") != "" {
+			r.unsure("a redirection that sets a variable")
+		}
 		switch d.Op {
 		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
 			continue
@@ -177,9 +180,6 @@ func (r *reader) stmt(s *syntax.Stmt) {
 			if to := d.Word.Lit(); to != "" && strings.Trim(to, "0123456789-") == "" {
 				continue
 			}
-		}
-		if d.N != nil && strings.Trim(d.N.Value, "0123456789") != "" {
-			r.unsure("a redirection that sets a variable")
 		}
 		target := r.word(d.Word)
 		if target.Text == "!" { // ">! file" of zsh
@@ -197,6 +197,9 @@ func (r *reader) stmt(s *syntax.Stmt) {
 		part.Redirects = append(part.Redirects, red)
 	}
 	if call, ok := s.Cmd.(*syntax.CallExpr); ok {
+		if len(s.Redirs) > 0 && slices.ContainsFunc(call.Args, r.descriptorName) {
+			r.unsure("a redirection that sets a variable")
+		}
 		r.call(call, part)
 		return
 	}
@@ -204,6 +207,13 @@ func (r *reader) stmt(s *syntax.Stmt) {
 		r.out.Parts = append(r.out.Parts, part)
 	}
 	r.command(s.Cmd)
+}
+
+// descriptorName reports whether a word is the name of a descriptor in zsh, "{x}
+// >file", or in bash where the line ends in it.
+func (r *reader) descriptorName(w *syntax.Word) bool {
+	text := strings.ReplaceAll(r.source(w), "\\\n", "")
+	return strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") && variable.MatchString(text[1:len(text)-1])
 }
 
 // call adds a simple command.
@@ -242,11 +252,26 @@ func (r *reader) call(c *syntax.CallExpr, part Part) {
 		case readsInput(words) && slices.ContainsFunc(r.fed, func(n Nested) bool { return n.fed }):
 			r.ask("a here-document that %q runs", name)
 		}
+		if name == "printf" && len(words) > 1 {
+			r.prints(words[1:])
+		}
 		rest, ok := Unwrap(words)
 		if !ok {
 			break
 		}
 		words = rest
+	}
+}
+
+// prints notes a variable that printf -v sets.
+func (r *reader) prints(args []Word) {
+	switch first := args[0]; {
+	case first.Literal && !strings.HasPrefix(first.Text, "-v"):
+	case !first.Literal && strings.HasPrefix(first.Source, `"`) && !strings.Contains(first.Source, "-"):
+	case first.Text == "-v" && len(args) > 1 && args[1].Literal:
+		r.sets(&syntax.Lit{Value: args[1].Text})
+	default:
+		r.sets(nil)
 	}
 }
 
