@@ -350,7 +350,10 @@ func (c *command) byRule(tool string, part *shell.Part, at *place, words []shell
 			if stripped = at.text; !sameWords(words, part.Words) {
 				stripped = shell.Text(words)
 			}
-			if !shell.ExactOnly(words) && !(shell.Fed(part.Words) && words[0].Text == "find") {
+			// The programs that git runs are named by the repository's settings, which
+			// the rule says nothing about (P-66).
+			foreign := words[0].Text == "git" && slices.ContainsFunc(at.dirs, func(dir string) bool { return c.p.foreignRepository(at.disk, dir) })
+			if !foreign && !shell.ExactOnly(words) && !(shell.Fed(part.Words) && words[0].Text == "find") {
 				wild = stripped
 			}
 		}

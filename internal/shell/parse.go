@@ -182,7 +182,7 @@ func (r *reader) stmt(s *syntax.Stmt) {
 			}
 		}
 		target := r.word(d.Word)
-		if target.Text == "!" { // ">! file" of zsh
+		if strings.HasPrefix(target.Source, "!") { // ">! file" of zsh
 			r.unsure("a redirection that bash and zsh read differently")
 		}
 		red := Redirect{Target: target}
@@ -273,7 +273,14 @@ func (r *reader) prints(args []Word) {
 	default:
 		r.sets(nil)
 	}
+	// zsh takes the arguments for numbers as arithmetic, which may set variables.
+	if numbers.MatchString(args[0].Text) && slices.ContainsFunc(args[1:], func(w Word) bool { return w.Literal && strings.ContainsAny(w.Text, "=[") }) {
+		r.unsure("arithmetic, which evaluates the values of variables")
+	}
 }
+
+// numbers are the conversions of printf that take a number, or set one.
+var numbers = regexp.MustCompile("%[^%a-zA-Z]*[diouxXeEfFgGaAn]|%[^%a-zA-Z]*\\*")
 
 // spaced is the text of words that stand in the source as Text makes it of them;
 // otherwise "".
@@ -297,7 +304,7 @@ func (r *reader) spaced(args []*syntax.Word, words []Word) string {
 var evaluators = namesOf("eval source . exec trap alias")
 
 // shells run what they read.
-const shellList = "sh bash dash zsh ksh mksh ash fish csh tcsh"
+const shellList = "sh bash rbash dash zsh ksh mksh ash fish csh tcsh"
 
 var shells = namesOf(shellList)
 
