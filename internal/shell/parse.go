@@ -280,7 +280,7 @@ func (r *reader) prints(args []Word) {
 }
 
 // numbers are the conversions of printf that take a number, or set one.
-var numbers = regexp.MustCompile("%[^%a-zA-Z]*[diouxXeEfFgGaAn]|%[^%a-zA-Z]*\\*")
+var numbers = regexp.MustCompile(`%[^%a-zA-Z]*[diouxXeEfFgGaAn]|%[^%a-zA-Z]*\*`)
 
 // spaced is the text of words that stand in the source as Text makes it of them;
 // otherwise "".
