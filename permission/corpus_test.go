@@ -120,12 +120,12 @@ func (e corpusEntry) request(t *testing.T, w world) permission.Request {
 func corpusWorld(t *testing.T) world {
 	t.Helper()
 	w := newWorld(t)
-	for _, dir := range []string{"locked", "docs", ".git/objects", ".git/refs"} {
+	for _, dir := range []string{"locked", "docs", ".git/objects", ".git/refs", "bare/objects"} {
 		if err := os.MkdirAll(filepath.Join(w.project, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"src/deep/c.go", "locked/l.txt", "docs/d.md", "with space.txt", ".git/HEAD", "../../home/me/notes.txt"} {
+	for _, name := range []string{"src/deep/c.go", "locked/l.txt", "docs/d.md", "with space.txt", ".git/HEAD", "bare/HEAD", "../../home/me/notes.txt"} {
 		if err := os.WriteFile(filepath.Join(w.project, name), []byte("x"), 0o644); err != nil {
 			t.Fatal(err)
 		}

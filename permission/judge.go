@@ -118,6 +118,11 @@ func (c *command) judgePart(tool string, i int, only bool) verdict {
 		return v
 	}
 	byRule := v.typ == ReasonRule
+	if byRule {
+		if path := c.writesProtected(part, at); path != "" { // P-108
+			return refuse("it writes the protected path %s", path)
+		}
+	}
 	if len(part.Redirects) > 0 && !byRule && !only {
 		words, read := shell.Stripped(part.Words)
 		if rule, ok := c.byRule(tool, part, at, words, read); ok {
@@ -137,6 +142,32 @@ func (c *command) judgePart(tool string, i int, only bool) verdict {
 		return r
 	}
 	return v
+}
+
+// writesProtected is a protected path that a command in the table is known to
+// write, which no rule for the command approves; "" is none.
+func (c *command) writesProtected(part *shell.Part, at *place) string {
+	words, _ := shell.Stripped(part.Words)
+	files, ok := shell.NamedFiles(words)
+	if !ok {
+		return ""
+	}
+	for _, w := range files.Writes {
+		path, literal := c.p.expand(w)
+		if !literal {
+			continue
+		}
+		all, known := at.accesses(Write, path)
+		if !known {
+			continue
+		}
+		for _, a := range all {
+			if writesProtected([]Access{a}) && !c.p.grantsInSession(a) {
+				return a.Written
+			}
+		}
+	}
+	return ""
 }
 
 // judgeRedirect checks the file that a redirection opens (P-73, P-74). byRule
@@ -350,7 +381,10 @@ func (c *command) byRule(tool string, part *shell.Part, at *place, words []shell
 			if stripped = at.text; !sameWords(words, part.Words) {
 				stripped = shell.Text(words)
 			}
-			if !shell.ExactOnly(words) && !(shell.Fed(part.Words) && words[0].Text == "find") {
+			// The programs that git runs are named by the repository's settings, which
+			// the rule says nothing about (P-66).
+			foreign := words[0].Text == "git" && slices.ContainsFunc(at.dirs, func(dir string) bool { return c.p.foreignRepository(at.disk, dir) })
+			if !foreign && !shell.ExactOnly(words) && !(shell.Fed(part.Words) && words[0].Text == "find") {
 				wild = stripped
 			}
 		}

@@ -18,12 +18,31 @@ var (
 	errAssign  = errors.New("the command cannot be parsed: it sets what is no variable")
 	errEnd     = errors.New("the command cannot be parsed: it ends in a backslash")
 	errHereDoc = errors.New("the command cannot be parsed: where a here-document ends is not clear")
+	errQuotes  = errors.New("the command cannot be parsed: quotes stand where shells may not take them for quotes")
+	errJoined  = errors.New("the command cannot be parsed: an expansion is broken by a backslash at the end of a line")
+	errBack    = errors.New("the command cannot be parsed: where a substitution with backquotes ends is not clear")
+	errPattern = errors.New("the command cannot be parsed: a pattern with parentheses holds more than text")
+	errName    = errors.New("the command cannot be parsed: a redirection sets an element of an array")
+	errDashes  = errors.New("the command cannot be parsed: \"--\" stands in place of a command")
+	errIndex   = errors.New("the command cannot be parsed: bash and zsh read a subscript without braces differently")
 )
 
 var (
 	// continuedComment is what may be a comment that goes on in the next line for
 	// the parser; shells end it there. A quoted text may look like it, too.
 	continuedComment = regexp.MustCompile("(?m)(?:^|[\\s;&|()<>`])#.*\\\\\n")
+	// elementName is the end of "{a[i]}>", a name for a descriptor that bash
+	// expands; the parser takes it for a word.
+	elementName = regexp.MustCompile("\\]\\}(?:\\\\\n)*[<>]")
+	// zshIndex is a subscript behind the forms of "$name" that zsh has beyond
+	// those of bash.
+	zshIndex = regexp.MustCompile(`\$[=~^+#]{1,2}\w*\[[^\]\s]*['"$\\` + "`]")
+	// twice is a word that stays the same when it is expanded once more, as bash
+	// does behind ">&".
+	twice = regexp.MustCompile(`^[A-Za-z0-9_./,:@%+=-]+$`)
+	// alternatives are the patterns with parentheses that are no qualifiers in
+	// zsh, which may run commands: "*(e:ls:)".
+	alternatives = regexp.MustCompile(`^[A-Za-z0-9_.,*?/|-]*$`)
 	// descriptor is what stands behind "<&" and ">&" for a descriptor.
 	descriptor = regexp.MustCompile(`^(?:[0-9]+-?|-)$`)
 	variable   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -54,6 +73,14 @@ func surveyed(src string, file *syntax.File) (*survey, error) {
 	if strings.HasSuffix(src, `\`) {
 		return nil, errEnd
 	}
+	switch {
+	case strings.Contains(src, "$\\\n"):
+		return nil, errJoined
+	case strings.Contains(src, "]}") && elementName.MatchString(src):
+		return nil, errName
+	case strings.Contains(src, "[") && zshIndex.MatchString(src):
+		return nil, errIndex
+	}
 	s := &survey{src: src, hasDocs: strings.Count(src, "<") > 1}
 	syntax.Walk(file, s.look)
 	if s.err == nil && !sameDocs(src, s.docs) {
@@ -75,6 +102,17 @@ func (s *survey) look(n syntax.Node) bool {
 		s.statements++
 	case *syntax.CallExpr:
 		s.calls++
+		if len(n.Args) > 0 && n.Args[0].Lit() == "--" { // "time -- ls" runs ls
+			s.err = errDashes
+		}
+	case *syntax.DblQuoted:
+		if likeQuoted(n.Parts) {
+			s.err = errQuotes
+		}
+	case *syntax.CmdSubst:
+		if n.Backquotes && !s.endsThere(n) {
+			s.err = errBack
+		}
 	case *syntax.FuncDecl:
 		s.functions = true
 	case *syntax.BinaryCmd:
@@ -84,6 +122,28 @@ func (s *survey) look(n syntax.Node) bool {
 			s.err = errAssign
 		}
 	case *syntax.ParamExp, *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.ExtGlob:
+		switch n := n.(type) {
+		case *syntax.ExtGlob:
+			text := n.Pattern.Value
+			if !alternatives.MatchString(text) || strings.Contains(text, "e") && !strings.Contains(text, "|") && n.Op != syntax.GlobOne && n.Op != syntax.GlobExcept {
+				s.err = errPattern
+			}
+		case *syntax.ParamExp:
+			if n.Short && s.indexed(int(n.End().Offset())) {
+				s.err = errIndex
+			}
+			if n.Index != nil && misread(n.Index) || n.Slice != nil && misread(n.Slice.Offset, n.Slice.Length) {
+				s.err = errQuotes
+			}
+		case *syntax.ArithmExp:
+			if misread(n.X) {
+				s.err = errQuotes
+			}
+		case *syntax.ArithmCmd:
+			if misread(n.X) {
+				s.err = errQuotes
+			}
+		}
 		if text := slice(s.src, n); strings.Contains(text, "<(") || strings.Contains(text, ">(") || text == "" {
 			s.err = errProcess
 		}
@@ -95,10 +155,86 @@ func (s *survey) look(n syntax.Node) bool {
 	return true
 }
 
+// likeQuoted reports whether expansions in a text that counts as quoted hold
+// quotes that shells read as they stand there: in "${x:-'$(ls)'}" ls runs.
+func likeQuoted(parts []syntax.WordPart) bool {
+	for _, p := range parts {
+		switch p.(type) {
+		case *syntax.ParamExp, *syntax.ArithmExp:
+			if misread(p) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// misread reports whether nodes hold single quotes around what would not be text
+// without them. Substitutions begin anew.
+func misread[N syntax.Node](nodes ...N) (found bool) {
+	for _, n := range nodes {
+		if any(n) == nil {
+			continue
+		}
+		syntax.Walk(n, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.CmdSubst, *syntax.ProcSubst:
+				return false
+			case *syntax.SglQuoted:
+				found = found || strings.ContainsAny(n.Value, "$`\"}\\")
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// endsThere reports whether a substitution in backquotes ends where shells end
+// it: at the next backquote, whatever quotes and comments are open.
+func (s *survey) endsThere(n *syntax.CmdSubst) bool {
+	from := int(n.Pos().Offset())
+	text := slice(s.src, n)
+	if len(text) < 2 {
+		return false
+	}
+	if before := s.src[:from]; text[0] != '`' || (len(before)-len(strings.TrimRight(before, `\`)))%2 == 1 {
+		return true // inside of another one, which is looked at
+	}
+	text = text[1 : len(text)-1]
+	if strings.Contains(text, "\\`") && strings.ContainsAny(text, "'\"#") {
+		return false
+	}
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '`':
+			return false
+		}
+	}
+	return true
+}
+
+// indexed reports whether a subscript stands at a place that zsh would expand,
+// quotes in it or not.
+func (s *survey) indexed(at int) bool {
+	if at >= len(s.src) || s.src[at] != '[' {
+		return false
+	}
+	text, _, _ := strings.Cut(s.src[at:], "]")
+	return strings.ContainsAny(text, "'\"$`\\")
+}
+
 func (s *survey) redirect(d *syntax.Redirect) {
 	word := slice(s.src, d.Word)
+	if d.Hdoc != nil && likeQuoted(d.Hdoc.Parts) {
+		s.err = errQuotes
+	}
 	switch d.Op {
 	case syntax.DplIn, syntax.DplOut:
+		if !descriptor.MatchString(word) && !twice.MatchString(word) {
+			s.err = errQuotes
+		}
 		if strings.ContainsAny(word[:min(1, len(word))], `-\0123456789`) && !descriptor.MatchString(word) || strings.Contains(word, "\\\n") {
 			s.err = errCloses
 		}

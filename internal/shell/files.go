@@ -85,6 +85,9 @@ func NamedFiles(words []Word) (f Files, ok bool) {
 	if len(words) > 0 && words[0].Text == "find" {
 		return findFiles(words[1:])
 	}
+	if len(words) > 0 && words[0].Text == "git" {
+		return gitOutput(words)
+	}
 	if len(words) == 0 || !fileReaders.has(words[0].Text) {
 		return f, false
 	}
@@ -344,13 +347,43 @@ func Removed(words []Word) (targets []Word) {
 // exactOnly are commands that no rule with a wildcard approves (P-65).
 var exactOnly = []string{"watch", "setsid", "ionice", "flock"}
 
+// gitShows are the subcommands that write what they show to a file with
+// --output.
+var gitShows = namesOf("log diff show whatchanged reflog stash shortlog range-diff diff-tree diff-index diff-files format-patch archive")
+
+// gitMayWrite reports whether git may write to a file that its arguments name.
+func gitMayWrite(words []Word) bool {
+	return slices.ContainsFunc(words, func(w Word) bool { return gitShows.has(w.Text) }) && slices.ContainsFunc(words[1:], func(w Word) bool {
+		return strings.HasPrefix(w.Text, "--ou") || !w.Literal && strings.ContainsAny(strings.TrimLeft(w.Source, `"`)[:1], "$`{*?[-")
+	})
+}
+
+// gitOutput are the files that options of git name to be written.
+func gitOutput(words []Word) (f Files, ok bool) {
+	for i, w := range words {
+		if !strings.HasPrefix(w.Text, "--ou") {
+			continue
+		}
+		if _, v, ok := strings.Cut(w.Text, "="); ok {
+			f.Writes = append(f.Writes, Word{Text: v, Source: v, Literal: w.Literal, Glob: w.Glob})
+		} else if i+1 < len(words) {
+			f.Writes = append(f.Writes, words[i+1])
+		}
+	}
+	return f, len(f.Writes) > 0
+}
+
 // ExactOnly reports whether only an exact rule may approve a command (P-65).
 func ExactOnly(words []Word) bool {
 	if len(words) == 0 {
 		return false
 	}
 	name := base(words[0].Text)
-	if name != "find" {
+	switch name {
+	case "find":
+	case "git":
+		return gitMayWrite(words)
+	default:
 		return slices.Contains(exactOnly, name)
 	}
 	args := slices.Clone(words[1:])

@@ -106,6 +106,9 @@ func Scripts(p Part) []Nested {
 			break
 		}
 		text, rest := w.script(), words[i+2:]
+		if name == "env" && i > 0 && strings.HasPrefix(words[i].Text, "-") { // env -S '-i ls', env -S 'ls\_-l'
+			text = envOptions.ReplaceAllString(envEscapes.Replace(text), "")
+		}
 		switch {
 		case shells.has(lastName(text)):
 			isShell = true
@@ -145,6 +148,9 @@ func Scripts(p Part) []Nested {
 
 // envEscapes are escapes of "env -S" that stand for blanks.
 var envEscapes = strings.NewReplacer(`\_`, " ", `\t`, " ", `\n`, " ", `\v`, " ", `\f`, " ", `\r`, " ")
+
+// envOptions are options of env itself before the command of "env -S".
+var envOptions = regexp.MustCompile(`^(?:-\S+\s+)+`)
 
 // glued is a text whose last command gets further words.
 func glued(text string, literal bool, rest []Word) Nested {

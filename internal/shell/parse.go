@@ -170,6 +170,9 @@ func (r *reader) stmt(s *syntax.Stmt) {
 			continue
 		}
 		r.nested(d.Word)
+		if d.N != nil && strings.Trim(d.N.Value, "0123456789") != "" {
+			r.unsure("a redirection that sets a variable")
+		}
 		switch d.Op {
 		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
 			continue
@@ -178,11 +181,8 @@ func (r *reader) stmt(s *syntax.Stmt) {
 				continue
 			}
 		}
-		if d.N != nil && strings.Trim(d.N.Value, "0123456789") != "" {
-			r.unsure("a redirection that sets a variable")
-		}
 		target := r.word(d.Word)
-		if target.Text == "!" { // ">! file" of zsh
+		if strings.HasPrefix(target.Source, "!") { // ">! file" of zsh
 			r.unsure("a redirection that bash and zsh read differently")
 		}
 		red := Redirect{Target: target}
@@ -197,6 +197,9 @@ func (r *reader) stmt(s *syntax.Stmt) {
 		part.Redirects = append(part.Redirects, red)
 	}
 	if call, ok := s.Cmd.(*syntax.CallExpr); ok {
+		if len(s.Redirs) > 0 && slices.ContainsFunc(call.Args, r.descriptorName) {
+			r.unsure("a redirection that sets a variable")
+		}
 		r.call(call, part)
 		return
 	}
@@ -204,6 +207,13 @@ func (r *reader) stmt(s *syntax.Stmt) {
 		r.out.Parts = append(r.out.Parts, part)
 	}
 	r.command(s.Cmd)
+}
+
+// descriptorName reports whether a word is the name of a descriptor in zsh, "{x}
+// >file", or in bash where the line ends in it.
+func (r *reader) descriptorName(w *syntax.Word) bool {
+	text := strings.ReplaceAll(r.source(w), "\\\n", "")
+	return strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") && variable.MatchString(text[1:len(text)-1])
 }
 
 // call adds a simple command.
@@ -242,6 +252,9 @@ func (r *reader) call(c *syntax.CallExpr, part Part) {
 		case readsInput(words) && slices.ContainsFunc(r.fed, func(n Nested) bool { return n.fed }):
 			r.ask("a here-document that %q runs", name)
 		}
+		if name == "printf" && len(words) > 1 {
+			r.prints(words[1:])
+		}
 		rest, ok := Unwrap(words)
 		if !ok {
 			break
@@ -249,6 +262,25 @@ func (r *reader) call(c *syntax.CallExpr, part Part) {
 		words = rest
 	}
 }
+
+// prints notes a variable that printf -v sets.
+func (r *reader) prints(args []Word) {
+	switch first := args[0]; {
+	case first.Literal && !strings.HasPrefix(first.Text, "-v"):
+	case !first.Literal && strings.HasPrefix(first.Source, `"`) && !strings.Contains(first.Source, "-"):
+	case first.Text == "-v" && len(args) > 1 && args[1].Literal:
+		r.sets(&syntax.Lit{Value: args[1].Text})
+	default:
+		r.sets(nil)
+	}
+	// zsh takes the arguments for numbers as arithmetic, which may set variables.
+	if numbers.MatchString(args[0].Text) && slices.ContainsFunc(args[1:], func(w Word) bool { return w.Literal && strings.ContainsAny(w.Text, "=[") }) {
+		r.unsure("arithmetic, which evaluates the values of variables")
+	}
+}
+
+// numbers are the conversions of printf that take a number, or set one.
+var numbers = regexp.MustCompile(`%[^%a-zA-Z]*[diouxXeEfFgGaAn]|%[^%a-zA-Z]*\*`)
 
 // spaced is the text of words that stand in the source as Text makes it of them;
 // otherwise "".
@@ -272,7 +304,7 @@ func (r *reader) spaced(args []*syntax.Word, words []Word) string {
 var evaluators = namesOf("eval source . exec trap alias")
 
 // shells run what they read.
-const shellList = "sh bash dash zsh ksh mksh ash fish csh tcsh"
+const shellList = "sh bash rbash dash zsh ksh mksh ash fish csh tcsh"
 
 var shells = namesOf(shellList)
 

@@ -196,6 +196,8 @@ func readsTrees(name string, opts []string) bool {
 	switch name {
 	case "rg", "tree", "diff", "tar", "zip", "rsync", "mv":
 		return true
+	case "sort", "jq", "tac", "xxd", "touch", "truncate", "shuf": // -r is something else
+		return false
 	}
 	grep := strings.HasSuffix(name, "grep")
 	return slices.ContainsFunc(opts, func(o string) bool {

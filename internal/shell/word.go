@@ -225,7 +225,7 @@ func ansiC(s string) (text string, ok bool) {
 func base(s string) string { return s[strings.LastIndexByte(s, '/')+1:] }
 
 // longestName bounds the names of programs that are known here.
-const longestName = 15
+const longestName = 16
 
 // lastName is base for a comparison with names that are known: of a text that
 // ends in a longer one it returns some end that is none of them either.

@@ -187,6 +187,9 @@ func ownOptions(name string, words []Word) []Word {
 var runners = namesOf("timeout time nice nohup stdbuf command builtin noglob nocorrect xargs" +
 	" env sudo doas busybox toybox su runuser setsid flock watch script parallel nsenter" +
 	" unshare chroot ionice chrt taskset strace ltrace unbuffer exec eval trap coproc repeat" +
+	" prlimit setarch linux32 linux64 choom uclampset numactl setpriv capsh runcon" +
+	" dbus-run-session dbus-launch sg pkexec fakeroot faketime valgrind perf memusage" +
+	" systemd-run systemd-cat systemd-inhibit rlwrap proxychains torsocks xvfb-run tini dumb-init" +
 	" find fd ssh -")
 
 // maxDepth bounds the commands inside the arguments of commands.
@@ -203,6 +206,10 @@ func inner(words []Word, depth int) (out [][]Word) {
 		return nil
 	}
 	first := words[0]
+	if first.Tilde && first.Glob && first.Prefix == first.Flat { // a path from the home directory
+		first.Text, first.Source, first.Literal = first.Flat, first.Flat, true
+		words = append([]Word{first}, words[1:]...)
+	}
 	if b := base(first.Text); first.Literal && b != "" && b != first.Text {
 		first.Text, first.Source = b, b
 		words = append([]Word{first}, words[1:]...)
