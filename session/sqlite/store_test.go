@@ -1,0 +1,38 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/turnwright/turnwright/session"
+	"github.com/turnwright/turnwright/session/sqlite"
+	"github.com/turnwright/turnwright/session/storetest"
+)
+
+// open opens the database file for a test.
+func open(t testing.TB, path string, c sqlite.Config) *sqlite.Store {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), path, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("closing: %v", err)
+		}
+	})
+	return s
+}
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) session.Store {
+		return open(t, filepath.Join(t.TempDir(), "sessions.db"), sqlite.Config{})
+	})
+}
+
+func TestStorePair(t *testing.T) {
+	storetest.RunPair(t, func(t *testing.T) (a, b session.Store) {
+		path := filepath.Join(t.TempDir(), "sessions.db")
+		return open(t, path, sqlite.Config{Holder: "a"}), open(t, path, sqlite.Config{Holder: "b"})
+	})
+}
