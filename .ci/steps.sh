@@ -4,6 +4,7 @@
 export GOWORK=off # a go.work of the person who runs this must not count
 
 step_name=start
+ci_dir=$PWD/.ci
 
 # step NAME: announces a step; a failure after it is reported under this name.
 step() {
@@ -52,6 +53,20 @@ oracles() {
     command -v "${pair%:*}" >/dev/null || echo "ci: NOTE: no ${pair#*:}, so the tests that compare with it skip" >&2
   done
 }
+
+# postgres_server DIR: starts the server that tests find in
+# TURNWRIGHT_TEST_POSTGRES, if that names none yet. Its tests skip without one,
+# which is no proof, so it must start. stop_postgres DIR ends it.
+postgres_server() {
+  [ -z "${TURNWRIGHT_TEST_POSTGRES:-}" ] || { echo "using the server of TURNWRIGHT_TEST_POSTGRES"; return 0; }
+  mkdir "$1"
+  TURNWRIGHT_TEST_POSTGRES=$(.ci/postgres start "$1") ||
+    fail "no PostgreSQL server: install PostgreSQL, or let TURNWRIGHT_TEST_POSTGRES name a database in which schemas may be made"
+  export TURNWRIGHT_TEST_POSTGRES
+  echo "PostgreSQL at ${TURNWRIGHT_TEST_POSTGRES##*@}"
+}
+
+stop_postgres() { [ ! -e "$1/data" ] || "$ci_dir/postgres" stop "$1"; }
 
 # fuzz_targets MODULE: "package target" for each fuzz target of the module.
 fuzz_targets() {

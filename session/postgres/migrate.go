@@ -42,7 +42,10 @@ type querier interface {
 // version is how many migrations have run.
 func (d *db) version(ctx context.Context, q querier) (n int, err error) {
 	var there bool
-	err = q.QueryRow(ctx, "select to_regclass($1) is not null", d.schema+".migrations").Scan(&there)
+	// Not to_regclass: it answers from a cache that is not renewed while the
+	// transaction waits for the lock.
+	err = q.QueryRow(ctx, `select exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace
+		where n.nspname = $1 and c.relname = 'migrations')`, d.name).Scan(&there)
 	if err != nil || !there {
 		return 0, err
 	}

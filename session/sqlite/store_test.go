@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"database/sql"
 	"path/filepath"
 	"testing"
 
@@ -35,4 +36,17 @@ func TestStorePair(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "sessions.db")
 		return open(t, path, sqlite.Config{Holder: "a"}), open(t, path, sqlite.Config{Holder: "b"})
 	})
+}
+
+// change does with the file what only a clock or a fault does.
+func change(t testing.TB, path, stmt string, args ...any) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close() //nolint:errcheck // a test's
+	if _, err := db.Exec(stmt, args...); err != nil {
+		t.Fatal(err)
+	}
 }
