@@ -59,7 +59,7 @@ oracles() {
 # which is no proof, so it must start. stop_postgres DIR ends it.
 postgres_server() {
   [ -z "${TURNWRIGHT_TEST_POSTGRES:-}" ] || { echo "using the server of TURNWRIGHT_TEST_POSTGRES"; return 0; }
-  mkdir "$1"
+  mkdir -p "$1"
   TURNWRIGHT_TEST_POSTGRES=$(.ci/postgres start "$1") ||
     fail "no PostgreSQL server: install PostgreSQL, or let TURNWRIGHT_TEST_POSTGRES name a database in which schemas may be made"
   export TURNWRIGHT_TEST_POSTGRES
