@@ -269,42 +269,50 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestTwiceUnsure loses an answer and then the session: what came through is
-// seen by reading, and nothing is cut that is somebody else's.
+// TestTwiceUnsure loses an append, or only its answer, and then the session: what
+// came through is seen by reading, and nothing is cut that is somebody else's.
 func TestTwiceUnsure(t *testing.T) {
-	db := newFake()
-	s, other := newStore(t, db, "a"), newStore(t, db, "b")
-	id := uuid.NewString()
-	j := open(t, s, id, true, 0)
-	must(t, appendLines(j, `{"n":1}`))
-	down := false
-	db.lose = func(op string) error {
-		if op == "append" {
-			down = true
-			return errLost
+	for _, came := range []bool{true, false} {
+		db := newFake()
+		s, other := newStore(t, db, "a"), newStore(t, db, "b")
+		id := uuid.NewString()
+		j := open(t, s, id, true, 0)
+		must(t, appendLines(j, `{"n":1}`))
+		down := false
+		db.fail = func(op string) error {
+			if down || op == "append" && !came {
+				down = true
+				return errLost
+			}
+			return nil
 		}
-		return nil
-	}
-	db.fail = func(string) error {
-		if down {
-			return errLost
+		db.lose = func(op string) error {
+			if op == "append" {
+				down = true
+				return errLost
+			}
+			return nil
 		}
-		return nil
+		if _, ok := errors.AsType[*session.IOError](appendLines(j, `{"n":2}`)); !ok {
+			t.Fatal("an append whose answer is lost succeeds while nothing can be asked")
+		}
+		db.fail, db.lose = nil, nil
+		db.rows[Key{Project: dir, ID: id}].expires = time.Now() // it is taken for dead
+		k := open(t, other, id, false, 0)
+		want := []string{`{"n":1}`}
+		if came {
+			want = append(want, `{"n":2}`)
+		}
+		wantLines(t, k, want...)
+		must(t, appendLines(k, `{"other":1}`))
+		want = append(want, `{"other":1}`)
+		must(t, k.Close())
+		if err := appendLines(j, `{"n":2}`); !errors.Is(err, session.ErrChanged) {
+			t.Errorf("error %v, want ErrChanged", err)
+		}
+		wantLines(t, j, want...)
+		must(t, j.Close())
 	}
-	if _, ok := errors.AsType[*session.IOError](appendLines(j, `{"n":2}`)); !ok {
-		t.Fatal("an append whose answer is lost succeeds while nothing can be asked")
-	}
-	db.fail, db.lose = nil, nil
-	db.rows[Key{Project: dir, ID: id}].expires = time.Now() // it is taken for dead
-	k := open(t, other, id, false, 0)
-	wantLines(t, k, `{"n":1}`, `{"n":2}`)
-	must(t, appendLines(k, `{"n":3}`))
-	must(t, k.Close())
-	if err := appendLines(j, `{"n":2}`); !errors.Is(err, session.ErrChanged) {
-		t.Errorf("error %v, want ErrChanged", err)
-	}
-	wantLines(t, j, `{"n":1}`, `{"n":2}`, `{"n":3}`)
-	must(t, j.Close())
 }
 
 func TestConfigErrors(t *testing.T) {
