@@ -492,6 +492,42 @@ func TestServerRestarts(t *testing.T) {
 	}
 }
 
+// TestOneConnection has many sessions that run at once on one connection: none
+// keeps it between two calls.
+func TestOneConnection(t *testing.T) {
+	store := open(t, server(t)+"&pool_max_conns=1", postgres.Config{Schema: newSchema(t), Timeout: patience})
+	dir := t.TempDir()
+	var all []session.Journal
+	for range 20 {
+		j, err := store.Open(t.Context(), uuid.NewString(), session.OpenOptions{Dir: dir, Create: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer j.Close() //nolint:errcheck // a test's
+		if err := appendLine(j, `{"n":1}`); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, j)
+	}
+	var wg sync.WaitGroup
+	for _, j := range all {
+		wg.Go(func() {
+			for _, err := range j.Load(t.Context()) {
+				if err != nil {
+					t.Error(err)
+				}
+				if err := appendLine(j, `{"n":2}`); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, j := range all {
+		wantLines(t, j, `{"n":1}`, `{"n":2}`)
+	}
+}
+
 // TestClockSetBack has a lease of somebody who is dead, from before the server's
 // clock was set back.
 func TestClockSetBack(t *testing.T) {

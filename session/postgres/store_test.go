@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -54,10 +55,13 @@ func open(t testing.TB, url string, c postgres.Config) *postgres.Store {
 	return s
 }
 
+// patience is for a machine that does much else.
+const patience = 10 * time.Minute
+
 func TestStore(t *testing.T) {
 	server(t)
 	storetest.Run(t, func(t *testing.T) session.Store {
-		return open(t, server(t), postgres.Config{Schema: newSchema(t)})
+		return open(t, server(t), postgres.Config{Schema: newSchema(t), Timeout: patience})
 	})
 }
 
@@ -65,6 +69,6 @@ func TestStorePair(t *testing.T) {
 	server(t)
 	storetest.RunPair(t, func(t *testing.T) (a, b session.Store) {
 		schema := newSchema(t)
-		return open(t, server(t), postgres.Config{Schema: schema, Holder: "a"}), open(t, server(t), postgres.Config{Schema: schema, Holder: "b"})
+		return open(t, server(t), postgres.Config{Schema: schema, Holder: "a", Timeout: patience}), open(t, server(t), postgres.Config{Schema: schema, Holder: "b", Timeout: patience})
 	})
 }

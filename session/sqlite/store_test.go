@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/turnwright/turnwright/session"
 	"github.com/turnwright/turnwright/session/sqlite"
@@ -25,16 +26,19 @@ func open(t testing.TB, path string, c sqlite.Config) *sqlite.Store {
 	return s
 }
 
+// patience is for a machine that does much else.
+const patience = 10 * time.Minute
+
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) session.Store {
-		return open(t, filepath.Join(t.TempDir(), "sessions.db"), sqlite.Config{})
+		return open(t, filepath.Join(t.TempDir(), "sessions.db"), sqlite.Config{Timeout: patience})
 	})
 }
 
 func TestStorePair(t *testing.T) {
 	storetest.RunPair(t, func(t *testing.T) (a, b session.Store) {
 		path := filepath.Join(t.TempDir(), "sessions.db")
-		return open(t, path, sqlite.Config{Holder: "a"}), open(t, path, sqlite.Config{Holder: "b"})
+		return open(t, path, sqlite.Config{Holder: "a", Timeout: patience}), open(t, path, sqlite.Config{Holder: "b", Timeout: patience})
 	})
 }
 
