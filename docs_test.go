@@ -556,6 +556,7 @@ var snippetImports = map[string]string{
 	"turnwright": "github.com/turnwright/turnwright", "agenttest": "github.com/turnwright/turnwright/agenttest",
 	"bytes": "bytes", "context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "os": "os", "time": "time",
 	"message": "github.com/turnwright/turnwright/message",
+	"sqlite":  "github.com/turnwright/turnwright/session/sqlite",
 	"hook":    "github.com/turnwright/turnwright/hook", "json": "encoding/json", "slog": "log/slog", "strings": "strings",
 }
 

@@ -15,6 +15,13 @@ func TestStore(t *testing.T) {
 	})
 }
 
+func TestStorePair(t *testing.T) {
+	storetest.RunPair(t, func(t *testing.T) (a, b session.Store) {
+		c := file.Config{ConfigDir: t.TempDir()}
+		return newStore(t, c), newStore(t, c)
+	})
+}
+
 // memStore hides that its blobs are no real files.
 type memStore struct {
 	session.Store

@@ -7,13 +7,12 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/turnwright/turnwright/session"
+	"github.com/turnwright/turnwright/session/internal/place"
 )
 
 var (
@@ -180,35 +179,17 @@ func (s *Store) readDir(dir string) ([]string, error) {
 	return names, nil
 }
 
-// worktreeTime bounds asking git, which may hang on a network disk.
-const worktreeTime = 5 * time.Second
-
 // worktrees are the project names of the other worktrees of dir's repository.
-// Without git or a repository there are none.
 func (s *Store) worktrees(ctx context.Context, dir string) (names []string) {
-	if s.fixed != "" || !inRepository(dir) {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, worktreeTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", "worktree", "list", "--porcelain")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0")
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
-	if err != nil {
+	if s.fixed != "" {
 		return nil
 	}
 	own, err := s.names(dir)
 	if err != nil {
 		return nil
 	}
-	for field := range strings.Lines(string(out)) {
-		path, ok := strings.CutPrefix(strings.TrimRight(field, "\r\n"), "worktree ")
-		if !ok {
-			continue
-		}
-		more, err := s.names(filepath.FromSlash(path))
+	for _, path := range place.Worktrees(ctx, dir) {
+		more, err := s.names(path)
 		if err != nil {
 			continue
 		}
@@ -219,18 +200,4 @@ func (s *Store) worktrees(ctx context.Context, dir string) (names []string) {
 		}
 	}
 	return names
-}
-
-// inRepository saves starting git where there is no repository.
-func inRepository(dir string) bool {
-	for {
-		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
-			return true
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return false
-		}
-		dir = parent
-	}
 }

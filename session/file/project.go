@@ -1,12 +1,11 @@
 package file
 
 import (
-	"path/filepath"
 	"strconv"
 	"strings"
 	"unicode/utf16"
 
-	"golang.org/x/text/unicode/norm"
+	"github.com/turnwright/turnwright/session/internal/place"
 )
 
 // maxProjectName is how many characters of a converted name are kept (K-285).
@@ -17,32 +16,7 @@ const maxProjectName = 200
 // Unicode NFC, then every character (code point) that is no ASCII letter or
 // digit replaced by "-". A name of more than 200 characters is cut to 200 and
 // gets "-" and a hash of the whole path (K-283 to K-286).
-func ProjectName(dir string) string { return convertName(canonical(dir)) }
-
-// canonical is the path that the name is made from.
-func canonical(dir string) string {
-	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs
-	}
-	return norm.NFC.String(resolve(dir))
-}
-
-// resolve follows links in the part of the path that exists, as realpath of
-// the clients does, so that a directory that was removed keeps its name.
-func resolve(path string) string {
-	rest := ""
-	for at := filepath.Clean(path); ; {
-		if real, err := filepath.EvalSymlinks(at); err == nil {
-			return filepath.Join(real, rest)
-		}
-		parent := filepath.Dir(at)
-		if parent == at {
-			return filepath.Clean(path)
-		}
-		rest = filepath.Join(filepath.Base(at), rest)
-		at = parent
-	}
-}
+func ProjectName(dir string) string { return convertName(place.Canonical(dir)) }
 
 // convertName converts by code points (K-284).
 func convertName(path string) string {

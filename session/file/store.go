@@ -9,6 +9,7 @@ import (
 
 	"github.com/turnwright/turnwright/internal/vfs"
 	"github.com/turnwright/turnwright/session"
+	"github.com/turnwright/turnwright/session/internal/place"
 )
 
 // syncedDirs remembers for which project directories the directories above
@@ -104,7 +105,7 @@ func (s *Store) names(dir string) ([]string, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, &session.OptionError{Field: "OpenOptions.Dir", Value: dir, Reason: "must be an absolute path"}
 	}
-	path := canonical(dir)
+	path := place.Canonical(dir)
 	names := []string{convertName(path)}
 	if other := convertUTF16(path); other != names[0] {
 		names = append(names, other)

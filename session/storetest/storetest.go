@@ -47,6 +47,18 @@ func Run(t *testing.T, newStore func(t *testing.T) session.Store) {
 		{"OneWriter", testOneWriter},
 		{"History", testHistory},
 		{"Keep", testKeep},
+		{"OddLines", testOddLines},
+		{"WriteIsNotCancelled", testWriteIsNotCancelled},
+		{"CancelledWhileWaiting", testCancelledWhileWaiting},
+		{"CancelledWhileLoading", testCancelledWhileLoading},
+		{"WakesInPlaceOfAnother", testWakesInPlaceOfAnother},
+		{"Projects", testProjects},
+		{"Large", testLarge},
+		{"Find", finder(testFind)},
+		{"List", finder(testList)},
+		{"Read", finder(testRead)},
+		{"Ends", finder(testEnds)},
+		{"Tail", testTail},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.test(t, &fixture{store: newStore(t), dir: t.TempDir(), ctx: t.Context()})
@@ -458,8 +470,8 @@ func testBlobs(t *testing.T, f *fixture) {
 	want(t, j, `{"n":1}`, `{"n":2}`)
 }
 
-// checkBlob reads a blob where the store makes that possible: as a file, or
-// through a method Blob(path) ([]byte, bool).
+// checkBlob reads a blob where the store makes that possible: through a method
+// Blob(ctx, path) ([]byte, error) or Blob(path) ([]byte, bool), or as a file.
 func checkBlob(t *testing.T, f *fixture, at, data string) {
 	t.Helper()
 	got, ok := []byte(nil), false
@@ -467,6 +479,12 @@ func checkBlob(t *testing.T, f *fixture, at, data string) {
 		Blob(path string) ([]byte, bool)
 	}); has {
 		got, ok = b.Blob(at)
+	} else if b, has := f.store.(interface {
+		Blob(ctx context.Context, path string) ([]byte, error)
+	}); has {
+		var err error
+		got, err = b.Blob(f.ctx, at)
+		ok = err == nil
 	} else if filepath.IsAbs(at) {
 		var err error
 		got, err = os.ReadFile(at)
