@@ -16,6 +16,7 @@ import (
 	"github.com/turnwright/turnwright"
 	"github.com/turnwright/turnwright/agenttest"
 	"github.com/turnwright/turnwright/internal/conform"
+	"github.com/turnwright/turnwright/session"
 )
 
 // checkpointed are options with file checkpoints whose tools may edit and run
@@ -101,7 +102,7 @@ const notebook = `{"cells":[{"cell_type":"code","execution_count":null,"id":"c1"
 // TestRewindFiles goes back to each of three messages, during the session and
 // after resuming it. Shell commands are not undone, and the conversation stays.
 func TestRewindFiles(t *testing.T) {
-	conform.Covers(t, "O-65", "O-113", "S-109", "S-110", "S-111", "S-112", "S-113", "S-114", "S-115", "S-117", "M-39", "K-293", "L-193")
+	conform.Covers(t, "O-65", "S-109", "S-110", "S-111", "S-112", "S-113", "S-114", "S-115", "S-117", "M-39", "K-293", "L-193")
 	if runtime.GOOS == "windows" {
 		t.Skip("the script uses a Unix shell")
 	}
@@ -377,7 +378,7 @@ func set(o *turnwright.Options, which, value string) {
 // TestCheckpointsUnsaved edits files whose state cannot be saved, with one
 // warning; with Durability Strict it leaves them as they are.
 func TestCheckpointsUnsaved(t *testing.T) {
-	conform.Covers(t, "S-109", "S-24")
+	conform.Covers(t, "S-109")
 	for _, strict := range []bool{false, true} {
 		srv := agenttest.NewServer(t, agenttest.Script(
 			agenttest.Call("Write", `{"file_path":"a.txt","content":"a\n"}`),
@@ -442,5 +443,70 @@ func TestRewindOldSession(t *testing.T) {
 	sameTree(t, o.CWD, map[string]string{"a.txt": "a\n"})
 	if _, err := os.Stat(filepath.Join(o.Env["CLAUDE_CONFIG_DIR"], "file-history")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("asking left something: %v", err)
+	}
+}
+
+// watchedStore calls append before lines are written.
+type watchedStore struct {
+	session.Store
+	append func(lines [][]byte)
+}
+
+func (w *watchedStore) Open(ctx context.Context, id string, o session.OpenOptions) (session.Journal, error) {
+	j, err := w.Store.Open(ctx, id, o)
+	return &watchedJournal{j, w.append}, err
+}
+
+type watchedJournal struct {
+	session.Journal
+	append func(lines [][]byte)
+}
+
+func (w *watchedJournal) Append(ctx context.Context, lines [][]byte, sync bool) error {
+	w.append(lines)
+	return w.Journal.Append(ctx, lines, sync)
+}
+
+// TestCheckpointBeforeRecord has the checkpoint of a message before the message
+// is in the transcript, and the first state of a file before the model is told
+// of its change: what a crash leaves can be put back.
+func TestCheckpointBeforeRecord(t *testing.T) {
+	conform.Covers(t, "S-109", "S-111", "S-117")
+	srv := agenttest.NewServer(t, agenttest.Script(
+		agenttest.Call("Write", `{"file_path":"a.txt","content":"a\n"}`), agenttest.Text("Done."),
+	))
+	o := checkpointed(t, srv)
+	var index string
+	const id = "6f2c0000-0000-4000-8000-000000000001"
+	messages, results := 0, 0
+	o.Store = &watchedStore{session.NewMemory(), func(lines [][]byte) {
+		kept, err := os.ReadFile(index)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Error(err)
+		}
+		for _, l := range lines {
+			if !bytes.Contains(l, []byte(`"type":"user"`)) {
+				continue
+			}
+			what := id
+			if bytes.Contains(l, []byte(`"tool_result"`)) {
+				results++
+				what = "a.txt"
+			} else {
+				messages++
+			}
+			if !bytes.Contains(kept, []byte(what)) {
+				t.Errorf("%s is not in the index before %s", what, l)
+			}
+		}
+	}}
+	s := started(t, o)
+	index = filepath.Join(o.Env["CLAUDE_CONFIG_DIR"], "file-history", s.ID(), "checkpoints.jsonl")
+	if _, err := s.Send(t.Context(), turnwright.Input{Text: "go", UUID: id}); err != nil {
+		t.Fatal(err)
+	}
+	nextResult(t, s)
+	if messages != 1 || results != 1 {
+		t.Errorf("%d messages and %d results were written", messages, results)
 	}
 }
