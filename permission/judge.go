@@ -377,7 +377,7 @@ func (c *command) byRule(tool string, part *shell.Part, at *place, words []shell
 		for _, a := range slices.Backward(part.Assigns) {
 			written = a.Source + " " + written
 		}
-		if plain {
+		if plain && len(words) > 0 { // there may be assignments alone
 			if stripped = at.text; !sameWords(words, part.Words) {
 				stripped = shell.Text(words)
 			}

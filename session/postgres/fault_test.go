@@ -18,7 +18,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/turnwright/turnwright/internal/conform"
 	"github.com/turnwright/turnwright/session"
 	"github.com/turnwright/turnwright/session/postgres"
 )
@@ -234,7 +233,6 @@ func wantIO(t *testing.T, err error, code string) {
 // database that can be reached again at once and with one that cannot. Its lines
 // are there once in the end, however often the caller has to ask.
 func TestConnectionLost(t *testing.T) {
-	conform.Covers(t, "S-24")
 	for name, f := range map[string]fault{"no request": noRequest, "half a request": half, "no answer": noAnswer, "late request": later} {
 		for _, down := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, down %v", name, down), func(t *testing.T) {
@@ -390,7 +388,6 @@ func TestStatementTimeout(t *testing.T) {
 // TestFailedStatement fails in the middle of the lines of an append, as a full
 // disk does.
 func TestFailedStatement(t *testing.T) {
-	conform.Covers(t, "S-24")
 	for errcode, code := range map[string]string{"53100": "ENOSPC", "25006": "EROFS", "XX001": "XX001"} {
 		schema := newSchema(t)
 		store := open(t, server(t), postgres.Config{Schema: schema})

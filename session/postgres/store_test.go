@@ -72,3 +72,17 @@ func TestStorePair(t *testing.T) {
 		return open(t, server(t), postgres.Config{Schema: schema, Holder: "a", Timeout: patience}), open(t, server(t), postgres.Config{Schema: schema, Holder: "b", Timeout: patience})
 	})
 }
+
+// TestQueryModes speaks as a pooler needs it that gives out a connection for a
+// transaction (docs/stores.md), and in the other ways of the driver.
+func TestQueryModes(t *testing.T) {
+	for _, mode := range []string{"exec", "simple_protocol", "cache_describe"} {
+		t.Run(mode, func(t *testing.T) {
+			url := server(t) + "&default_query_exec_mode=" + mode
+			storetest.RunPair(t, func(t *testing.T) (a, b session.Store) {
+				schema := newSchema(t)
+				return open(t, url, postgres.Config{Schema: schema, Timeout: patience}), open(t, url, postgres.Config{Schema: schema, Timeout: patience})
+			})
+		})
+	}
+}

@@ -16,12 +16,16 @@ type beats struct {
 	mu    sync.Mutex
 	held  map[*journal]Lease
 	stop  chan struct{}
+	ended bool
 }
 
 // add renews the lease from now on.
 func (b *beats) add(j *journal, l Lease) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.ended {
+		return
+	}
 	if b.held == nil {
 		b.held = map[*journal]Lease{}
 	}
@@ -38,6 +42,17 @@ func (b *beats) remove(j *journal) {
 	defer b.mu.Unlock()
 	delete(b.held, j)
 	if len(b.held) == 0 && b.stop != nil {
+		close(b.stop)
+		b.stop = nil
+	}
+}
+
+// end stops for good.
+func (b *beats) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended, b.held = true, nil
+	if b.stop != nil {
 		close(b.stop)
 		b.stop = nil
 	}

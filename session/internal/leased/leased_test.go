@@ -179,6 +179,21 @@ func TestRanOut(t *testing.T) {
 	})
 }
 
+// TestStoreClosed ends a store under a session that is held: no goroutine stays.
+func TestStoreClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := newFake()
+		s := newStore(t, db, "a")
+		j := open(t, s, uuid.NewString(), true, 0)
+		must(t, s.Close())
+		must(t, appendLines(j, `{"n":1}`)) // the fake does not mind
+		time.Sleep(time.Hour)
+		if db.renews != 0 {
+			t.Errorf("%d renewals by a store that is closed", db.renews)
+		}
+	})
+}
+
 // TestWait waits exactly as long as it was told, and not at all after its
 // context ends.
 func TestWait(t *testing.T) {

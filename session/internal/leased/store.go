@@ -88,8 +88,11 @@ func New(db DB, c Config) *Store {
 	return s
 }
 
-// Close closes the database.
-func (s *Store) Close() error { return s.db.Close() }
+// Close closes the database. Leases that are held run out.
+func (s *Store) Close() error {
+	s.beats.end()
+	return s.db.Close()
+}
 
 // Open opens a session; see session.Store.
 func (s *Store) Open(ctx context.Context, id string, o session.OpenOptions) (session.Journal, error) {
