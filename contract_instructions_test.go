@@ -145,6 +145,7 @@ func TestInstructionsStay(t *testing.T) {
 // else, after the results of all calls of the response and once; what was sent
 // before stays as it was.
 func TestInstructionsOfSubdirectories(t *testing.T) {
+	changesJournals(t)
 	conform.Covers(t, "C-44", "C-60")
 	script := []agenttest.Step{
 		agenttest.Call("Bash", `{"command":"cat sub/f.go"}`),

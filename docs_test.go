@@ -558,6 +558,7 @@ var snippetImports = map[string]string{
 	"message": "github.com/turnwright/turnwright/message",
 	"sqlite":  "github.com/turnwright/turnwright/session/sqlite",
 	"hook":    "github.com/turnwright/turnwright/hook", "json": "encoding/json", "slog": "log/slog", "strings": "strings",
+	"file": "github.com/turnwright/turnwright/session/file", "filepath": "path/filepath",
 }
 
 // TestDocumentedGo compiles the Go of the documentation. Each block becomes the

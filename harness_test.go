@@ -22,14 +22,16 @@ func init() { names.System = filepath.Join(os.TempDir(), "turnwright-tests-have-
 // base are options that reach srv and touch nothing outside the test.
 func base(t testing.TB, srv *agenttest.Server) turnwright.Options {
 	t.Helper()
+	store, home := session.NewMemory(), t.TempDir()
+	replayAtEnd(t, store, home)
 	return turnwright.Options{
 		Model: "claude-sonnet-4-5",
 		CWD:   t.TempDir(),
-		Store: session.NewMemory(),
+		Store: store,
 		Env: map[string]string{
 			"ANTHROPIC_BASE_URL": srv.URL(), "ANTHROPIC_API_KEY": "test-key", "ANTHROPIC_AUTH_TOKEN": "",
 			"ANTHROPIC_CUSTOM_HEADERS": "", "ANTHROPIC_BETAS": "", "ANTHROPIC_MODEL": "", "CLAUDE_CODE_EXTRA_BODY": "",
-			"CLAUDE_CODE_MAX_TURNS": "", "CLAUDE_CODE_MAX_RETRIES": "", "CLAUDE_CONFIG_DIR": t.TempDir(),
+			"CLAUDE_CODE_MAX_TURNS": "", "CLAUDE_CODE_MAX_RETRIES": "", "CLAUDE_CONFIG_DIR": home,
 			"CLAUDE_CODE_SKIP_PROMPT_HISTORY": "",
 		},
 		Stderr: func(line string) { t.Log("stderr: " + line) },

@@ -40,7 +40,7 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("--%s is offered and is not built", name)
 		}
 	}
-	if got := complete(t, ""); !slices.Equal(got, []string{"completion", "demo", "explain", "permissions", "sessions"}) {
+	if got := complete(t, ""); !slices.Equal(got, []string{"completion", "demo", "explain", "permissions", "replay", "sessions"}) {
 		t.Errorf("at the start: %q", got)
 	}
 	if got := complete(t, "sessions", "--"); !slices.Equal(got, []string{"--all", "--help", "--json", "--limit", "--offset"}) {
@@ -130,7 +130,7 @@ func TestCompletionInBash(t *testing.T) {
 		words []string // behind the command's name
 		want  []string
 	}{
-		{"turnwright ", []string{""}, []string{"completion", "demo", "explain", "permissions", "sessions"}},
+		{"turnwright ", []string{""}, []string{"completion", "demo", "explain", "permissions", "replay", "sessions"}},
 		{"turnwright se", []string{"se"}, []string{"sessions"}},
 		{"turnwright --input-f", []string{"--input-f"}, []string{"--input-format"}},
 		{"turnwright -p hi --output-format ", []string{"-p", "hi", "--output-format", ""}, []string{"json", "stream-json", "text"}},

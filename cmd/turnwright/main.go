@@ -5,6 +5,7 @@
 //	                         serve a client process over stdin and stdout
 //	turnwright sessions      list, show, search, rename, tag, copy and delete sessions
 //	turnwright explain       say why the runs of a session stopped
+//	turnwright replay        report where a recorded session would go on otherwise
 //	turnwright completion SHELL
 //	                         the completion script for bash, zsh or fish
 //	turnwright permissions check COMMAND

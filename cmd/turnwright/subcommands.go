@@ -30,6 +30,10 @@ func subcommands() []subcommand {
 			flags: (&explainOptions{}).set(), run: runExplain,
 		},
 		{
+			name: "replay", args: "[--json] SESSION", about: "feed a recorded session through the loop and report the first difference",
+			flags: (&replayOptions{}).set(), run: runReplay,
+		},
+		{
 			name: "permissions", about: "about permission rules", run: runPermissions,
 			sub: []subcommand{{
 				name: "check", args: "[flags] COMMAND", about: "say what would become of a call, and why",

@@ -40,6 +40,7 @@ var layers = []layer{
 	{"internal/proc", nil, "processes know nothing of who starts them"},
 	{"internal/journal", []string{"message", "session", "internal/rawjson", "internal/history", "internal/loop"}, "the codec between the machine's entries and a store's lines needs both and nothing that runs"},
 	{"internal/explain", []string{"message", "session", "internal/loop", "internal/journal"}, "lines in, reasons out"},
+	{"internal/replay", []string{"message", "session", "internal/history", "internal/loop", "internal/journal"}, "lines in, the first difference out"},
 	{"internal/hookrun", []string{"message", "hook", "internal/proc"}, "running hooks needs to know what they are and nothing of the loop"},
 	{"internal/pdf", nil, "a format of files, without the project"},
 	{"internal/instructions", []string{"internal/names"}, "files in, text out; what is done with the text is the engine's"},
@@ -57,7 +58,7 @@ var layers = []layer{
 	{"agenttest", []string{"message"}, "the scripted server judges requests by the API's rules; it must not share code, and faults, with the client that makes them"},
 	{".", []string{
 		"message", "model", "model/...", "tool", "permission", "hook", "session", "session/file",
-		"internal/engine", "internal/builtin", "internal/permfile", "internal/budget", "internal/loop", "internal/history", "internal/journal", "internal/project", "internal/project/settings", "internal/names", "internal/envvar", "internal/gitdir", "internal/readfile", "internal/mcp", "internal/instructions", "internal/explain",
+		"internal/engine", "internal/builtin", "internal/permfile", "internal/budget", "internal/loop", "internal/history", "internal/journal", "internal/project", "internal/project/settings", "internal/names", "internal/envvar", "internal/gitdir", "internal/readfile", "internal/mcp", "internal/instructions", "internal/explain", "internal/replay",
 		"internal/checkpoint", "internal/vfs",
 	}, "the public API is thin and on top; only the command is above it"},
 	{"internal/wire", []string{"message"}, "frames only: what they mean is said through an interface, so that the protocol can be tested without an engine"},

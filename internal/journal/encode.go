@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -224,6 +225,17 @@ func (w *Writer) CutLine(kept string) []byte {
 	b := []byte(`{"type":"` + ownType + `","kind":"` + cutKind + `","v":1`)
 	b = appendString(b, "sessionId", w.SessionID)
 	return append(appendString(b, "kept", kept), '}')
+}
+
+// CutAt returns the message that a session goes on from, when the line is one of
+// CutLine.
+func CutAt(line []byte) (kept string, ok bool) {
+	if !bytes.Contains(line, []byte(`"`+cutKind+`"`)) {
+		return "", false
+	}
+	var l linkLine
+	_ = json.Unmarshal(line, &l)
+	return l.Kept, l.Type == ownType && l.Kind == cutKind && l.Kept != ""
 }
 
 // TitleLine and TagLine are the lines that the official clients write to rename

@@ -202,7 +202,7 @@ func anyEntry(t *rapid.T) loop.Entry {
 	case loop.KindSystem:
 		e.System = &loop.SystemEntry{Trigger: anyText(t), PreTokens: number(t)}
 	case loop.KindOpen:
-		e.Open = &loop.Settings{Format: journal.Format, Version: "1.2.3", SessionID: anyText(t), Model: anyText(t), Mode: anyText(t), Limits: loop.Limits{MaxTurns: anyText(t), MaxBudgetUSD: anyText(t)}}
+		e.Open = &loop.Settings{Format: journal.Format, Version: "1.2.3", SessionID: anyText(t), Model: anyText(t), Mode: anyText(t), Limits: loop.Limits{MaxTurns: anyText(t), MaxBudgetUSD: anyText(t)}, Run: loop.Run{Width: rapid.Int().Draw(t, "width"), StopBlockCap: rapid.Int().Draw(t, "stops"), CompactAt: rapid.Int64().Draw(t, "compact"), Schema: rapid.Bool().Draw(t, "schema"), StopHooks: rapid.Bool().Draw(t, "hooks")}}
 	case loop.KindInput:
 		e.Input = &loop.InputEntry{
 			Input: loop.Input{

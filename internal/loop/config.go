@@ -42,6 +42,37 @@ func (c *Config) limits() (l Limits) {
 	return l
 }
 
+func (c *Config) run() Run {
+	r := Run{
+		Width: c.width(), StopBlockCap: c.stopCap(), CompactAt: c.CompactAt, Schema: c.Schema,
+		Steer: c.Steer, BatchHooks: c.BatchHooks, StopHooks: c.StopHooks,
+	}
+	if c.Schema {
+		r.SchemaRetries = c.schemaRetries()
+	}
+	return r
+}
+
+// Config returns the configuration that the settings tell of. What a journal of
+// before does not tell is as in a zero Config; ok is false when that is so. Replay
+// is never told: no entry depends on it.
+func (s *Settings) Config() (c Config, ok bool) {
+	c = Config{
+		SessionID: s.SessionID, Width: s.Width, Steer: s.Steer, BatchHooks: s.BatchHooks, StopHooks: s.StopHooks,
+		StopBlockCap: s.StopBlockCap, CompactAt: s.CompactAt, Schema: s.Schema,
+	}
+	if s.Schema {
+		c.SchemaRetries = &s.SchemaRetries
+	}
+	if n, err := strconv.Atoi(s.MaxTurns); err == nil {
+		c.MaxTurns = &n
+	}
+	if usd, err := strconv.ParseFloat(s.MaxBudgetUSD, 64); err == nil {
+		c.MaxBudgetUSD = &usd
+	}
+	return c, s.Width != 0
+}
+
 func (c *Config) width() int {
 	if c.Width <= 0 {
 		return defaultWidth

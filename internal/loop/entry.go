@@ -85,6 +85,7 @@ type Settings struct {
 	Mode      string `json:"mode,omitempty"`
 	Version   string `json:"version,omitempty"` // of the program that wrote it
 	Limits
+	Run
 }
 
 // Limits are the caps of a process's run of the session, so that the journal says
@@ -92,6 +93,20 @@ type Settings struct {
 type Limits struct {
 	MaxTurns     string `json:"maxTurns,omitempty"`     // tool turns of a user turn
 	MaxBudgetUSD string `json:"maxBudgetUsd,omitempty"` // of the process's run
+}
+
+// Run is what else a process's run of the session decides by, as it takes effect:
+// with it a journal can be replayed exactly. Journals of before have none of it,
+// which Width tells: it is never 0 otherwise.
+type Run struct {
+	Width         int   `json:"width,omitempty"`
+	StopBlockCap  int   `json:"stopBlockCap,omitempty"`  // negative: none
+	CompactAt     int64 `json:"compactAt,omitempty"`     // tokens, 0: never
+	SchemaRetries int   `json:"schemaRetries,omitempty"` // 0 without Schema
+	Schema        bool  `json:"schema,omitempty"`
+	Steer         bool  `json:"steer,omitempty"`
+	BatchHooks    bool  `json:"batchHooks,omitempty"`
+	StopHooks     bool  `json:"stopHooks,omitempty"`
 }
 
 // InputEntry is a queued message, or with Dropped the end of one. With First it

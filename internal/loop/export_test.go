@@ -8,9 +8,6 @@ import (
 	"github.com/turnwright/turnwright/message"
 )
 
-// Apply lets a test fold entry by entry.
-func (m *Machine) Apply(e Entry) { m.apply(e) }
-
 // Snapshot is the machine's whole private state as text, for comparing. What a
 // journal's writer sets in the settings is left out: it is about the file.
 func Snapshot(m *Machine) string {
@@ -44,7 +41,7 @@ func Snapshot(m *Machine) string {
 		Output   string
 		Boundary bool
 		Sent     map[string]bool
-	}{items, m.turn, m.queue, m.prompt, m.calls, final, m.denials, set, string(m.output), m.boundary, m.sent})
+	}{items, m.turn, m.queue, m.prompt, m.calls, final, m.denials, set, string(m.output), m.boundary, m.sent.all})
 	if err != nil {
 		return fmt.Sprint("snapshot: ", err)
 	}

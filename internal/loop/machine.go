@@ -2,6 +2,7 @@ package loop
 
 import (
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/turnwright/turnwright/internal/history"
@@ -15,9 +16,9 @@ type Machine struct {
 	hist     history.History
 	turn     Turn
 	queue    []Input
-	sent     map[string]bool // ids of all user messages there ever were
-	prompt   *Input          // the input of the running user turn while it is not in the history
-	calls    []Call          // of the open response
+	sent     ids    // of all user messages there ever were
+	prompt   *Input // the input of the running user turn while it is not in the history
+	calls    []Call // of the open response
 	denials  []message.PermissionDenial
 	settings Settings
 	output   []byte // the accepted structured output of this user turn
@@ -26,7 +27,7 @@ type Machine struct {
 
 // New returns an idle machine without history.
 func New(cfg Config) *Machine {
-	return &Machine{cfg: cfg, turn: Turn{State: Idle}, sent: map[string]bool{}, settings: Settings{SessionID: cfg.SessionID}}
+	return &Machine{cfg: cfg, turn: Turn{State: Idle}, sent: ids{all: map[string]bool{}}, settings: Settings{SessionID: cfg.SessionID}}
 }
 
 // Fold returns the machine whose history of entries is given. It is the state
@@ -37,6 +38,38 @@ func Fold(cfg Config, entries iter.Seq[Entry]) *Machine {
 		m.apply(e)
 	}
 	return m
+}
+
+// Apply folds one more entry.
+func (m *Machine) Apply(e Entry) { m.apply(e) }
+
+// Trial returns a copy of the machine with another configuration, to try an event
+// on. It is good until m changes, and costs the same however long the history is.
+func (m *Machine) Trial(cfg Config) *Machine {
+	t := *m
+	t.cfg, t.calls, t.sent = cfg, slices.Clone(m.calls), m.sent.trial()
+	return &t
+}
+
+// ids is a set of ids. That of a trial adds to the set that it shares.
+type ids struct{ all, own map[string]bool }
+
+func (s *ids) has(id string) bool { return s.all[id] || s.own[id] }
+
+func (s *ids) add(id string) {
+	if s.own != nil {
+		s.own[id] = true
+		return
+	}
+	s.all[id] = true
+}
+
+func (s *ids) trial() ids {
+	own := maps.Clone(s.own)
+	if own == nil {
+		own = map[string]bool{}
+	}
+	return ids{s.all, own}
 }
 
 // State returns where the machine stands.
@@ -111,7 +144,7 @@ func (m *Machine) apply(e Entry) {
 			m.queue = append(m.queue, e.Input.Input)
 		}
 		if !e.Input.Dropped {
-			m.sent[e.Input.ID] = true
+			m.sent.add(e.Input.ID)
 		}
 	case KindUser:
 		m.applyUser(e)
@@ -168,7 +201,7 @@ func (m *Machine) applyUser(e Entry) {
 		m.prompt = nil
 	}
 	if u.ToolUseID == "" {
-		m.sent[e.UUID] = true
+		m.sent.add(e.UUID)
 		return
 	}
 	for i := range m.calls {

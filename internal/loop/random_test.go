@@ -187,7 +187,10 @@ func (d *drunk) crash() {
 }
 
 func (d *drunk) command() {
-	switch d.c.choose(8) {
+	switch d.c.choose(9) {
+	case 8:
+		d.w.cfg.BatchHooks, d.w.cfg.StopHooks = d.one(2), d.one(2)
+		d.w.feed(loop.Hooks{Batch: d.w.cfg.BatchHooks, Stop: d.w.cfg.StopHooks})
 	case 0:
 		d.w.feed(loop.EndInput{})
 	case 1:
@@ -375,8 +378,10 @@ func (d *drunk) calm() {
 	w.t.Fatalf("the machine did not come to rest: %s", loop.Snapshot(w.m))
 }
 
-func drive(t failer, c chooser, steps int) {
+// drive runs a random session and returns it as it was left.
+func drive(t failer, c chooser, steps int) *world {
 	d := &drunk{w: newWorld(t, randomConfig(c)), c: c}
+	d.w.feed(loop.Configure{Model: "m", Mode: "default"}) // as every driver does: the journal tells the configuration
 	for range steps {
 		d.act()
 	}
@@ -398,13 +403,14 @@ func drive(t failer, c chooser, steps int) {
 	if last.Subtype != message.Success && last.Subtype != message.ErrorMaxBudgetUSD && last.Subtype != message.ErrorMaxStructuredOutputRetries {
 		t.Fatalf("the last message ended with %+v", *last)
 	}
+	return d.w
 }
 
 // TestRandom runs random sessions; the checks of world hold after every step.
 func TestRandom(t *testing.T) {
 	conform.Covers(t, "L-7", "L-12", "L-28", "L-56", "L-57", "L-197", "M-105", "S-44", "B-113", "B-114")
 	rapid.Check(t, func(rt *rapid.T) {
-		drive(rt, rapidChooser{rt}, rapid.IntRange(1, 60).Draw(rt, "steps"))
+		drive(rt, rapidChooser{rt}, rapid.IntRange(1, 60).Draw(rt, "steps")).replayed()
 	})
 }
 
@@ -416,7 +422,7 @@ func FuzzMachine(f *testing.F) {
 		if len(data) > 600 {
 			return
 		}
-		drive(t, &byteChooser{data}, min(80, 1+len(data)/3))
+		drive(t, &byteChooser{data}, min(80, 1+len(data)/3)).replayed()
 	})
 }
 

@@ -48,6 +48,11 @@ func (m *Machine) Recover(at Stamp, how Recovery, known map[string]Known) Ready 
 		s.reopen()
 	case how == Continue && m.turn.State != Settle:
 		s.goOn(known)
+		if len(s.ready.Entries) == 0 {
+			// The journal shows where another process took over: what stands before
+			// may be a step that was written in part.
+			s.setTurn(func(*Turn) {})
+		}
 	default:
 		s.closeTurn(known)
 	}

@@ -88,10 +88,10 @@ func (s *step) dispatch(ev Event) {
 	case Spent:
 		s.spent(e.Spend)
 	case Configure:
-		limits := s.cfg.limits()
-		if (e.Model != "" && e.Model != s.settings.Model) || (e.Mode != "" && e.Mode != s.settings.Mode) || limits != s.settings.Limits {
+		limits, run := s.cfg.limits(), s.cfg.run()
+		if (e.Model != "" && e.Model != s.settings.Model) || (e.Mode != "" && e.Mode != s.settings.Mode) || limits != s.settings.Limits || run != s.settings.Run {
 			set := s.settings
-			set.Limits = limits
+			set.Limits, set.Run = limits, run
 			told := e.Tell && e.Mode != "" && e.Mode != set.Mode && s.turn.State != Closed
 			set.Model, set.Mode = e.Model, e.Mode
 			s.put(Entry{Kind: KindOpen, Open: &set})
@@ -101,6 +101,11 @@ func (s *step) dispatch(ev Event) {
 		}
 	case Hooks:
 		s.cfg.BatchHooks, s.cfg.StopHooks = e.Batch, e.Stop
+		if run := s.cfg.run(); s.settings.Width != 0 && run != s.settings.Run {
+			set := s.settings
+			set.Run = run
+			s.put(Entry{Kind: KindOpen, Open: &set})
+		}
 	case Abort:
 		if s.running() {
 			s.settleAs(e.Ending)
@@ -198,7 +203,7 @@ func (s *step) send(in Input) {
 	if s.turn.State == Closed || s.turn.Drain || s.turn.Closing {
 		return
 	}
-	if in.ID == "" || s.sent[in.ID] {
+	if in.ID == "" || s.sent.has(in.ID) {
 		in.ID = s.newID() // ids are unique in a session: two lines of one id break the chain
 	}
 	s.put(Entry{Kind: KindInput, Input: &InputEntry{Input: in}})
@@ -321,7 +326,7 @@ func (s *step) preceded(e Preceded) {
 		s.put(Entry{Kind: KindInput, Input: &InputEntry{Input: *s.prompt, First: true}})
 	}
 	in := e.Input
-	if in.ID == "" || s.sent[in.ID] {
+	if in.ID == "" || s.sent.has(in.ID) {
 		in.ID = s.newID()
 	}
 	s.put(Entry{Kind: KindInput, Input: &InputEntry{Input: in, First: true}})

@@ -25,6 +25,7 @@ type world struct {
 	cfg loop.Config
 	m   *loop.Machine
 
+	lines   [][]byte         // the journal
 	entries []loop.Entry     // as the machine wrote them
 	decoded []loop.Entry     // after a round trip through the journal
 	folds   [2]*loop.Machine // of both, grown entry by entry
@@ -113,6 +114,7 @@ func (w *world) write(entries []loop.Entry) {
 		if err != nil || !ok {
 			w.t.Fatalf("step %d: reading %s back: ok %v, %v", w.steps, line, ok, err)
 		}
+		w.lines = append(w.lines, line)
 		w.entries, w.decoded = append(w.entries, e), append(w.decoded, d)
 		w.folds[0].Apply(e)
 		w.folds[1].Apply(d)
