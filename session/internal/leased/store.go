@@ -101,7 +101,7 @@ func (s *Store) Open(ctx context.Context, id string, o session.OpenOptions) (ses
 		return nil, err
 	}
 	key := Key{ID: id}
-	if o.Project != "" && !o.Create {
+	if o.Project != "" {
 		key.Project = o.Project
 	} else if key.Project, err = s.project(o.Dir); err != nil {
 		return nil, err
