@@ -24,7 +24,7 @@ type db struct {
 }
 
 type statements struct {
-	look, take, clamp, renew, drop, give, check, keep, add, cutLines, cut, put, blob, read, head, tail, list string
+	look, take, clamp, renew, drop, give, check, keep, add, cutLines, cut, put, blob, read, ends, list string
 }
 
 func newDB(pool *pgxpool.Pool, schema string) *db {
@@ -64,9 +64,12 @@ func newDB(pool *pgxpool.Pool, schema string) *db {
 			on conflict (session, name) do update set data = excluded.data`),
 		blob: d.in(`select data from {schema}.blobs join {schema}.sessions on number = session where project = $1 and id = $2 and name = $3`),
 		read: d.in(`select line from {schema}.lines where session = $1 and at >= $2 and at < $3 order by at`),
-		head: d.in(`select substring(line for $3::int) from {schema}.lines where session = $1 and at < $2 order by at`),
-		tail: d.in(`select substring(line from greatest($2 - at, 0)::int + 1) from {schema}.lines where session = $1 and at < $3
-			and at >= (select max(at) from {schema}.lines where session = $1 and at <= $2) order by at`),
+		ends: d.in(`with s as (select number, size, least($3::bigint, size) as n from {schema}.sessions where project = $1 and id = $2 and size > 0)
+			select false as tail, at, substring(line for n::int) from {schema}.lines, s where session = number and at < n
+			union all
+			select true, at, substring(line from greatest(size - n - at, 0)::int + 1) from {schema}.lines, s where session = number and at < size
+			and at >= (select max(at) from {schema}.lines where session = s.number and at <= s.size - s.n)
+			order by tail, at`),
 		list: d.in(`select id::text, project, modified, size, spoken from {schema}.sessions
 			where size > 0 and ($1::uuid is null or id = $1) and ($2::text[] is null or project = any($2))`),
 	}
@@ -214,28 +217,27 @@ func (d *db) Blob(ctx context.Context, k leased.Key, name string) (data []byte, 
 }
 
 func (d *db) Read(ctx context.Context, number, from, to int64) ([][]byte, error) {
-	return d.pieces(ctx, d.sql.read, number, from, to)
-}
-
-func (d *db) Ends(ctx context.Context, s leased.State, n int64) (head, tail []byte, err error) {
-	parts, err := d.pieces(ctx, d.sql.head, s.Session, n, n)
-	if err != nil {
-		return nil, nil, err
-	}
-	head = leased.Join(parts)
-	if parts, err = d.pieces(ctx, d.sql.tail, s.Session, s.Size-n, s.Size); err != nil {
-		return nil, nil, err
-	}
-	tail = leased.Join(parts)
-	return head[:min(n, int64(len(head)))], tail, nil
-}
-
-func (d *db) pieces(ctx context.Context, sql string, args ...any) ([][]byte, error) {
-	rows, err := d.pool.Query(ctx, sql, args...)
+	rows, err := d.pool.Query(ctx, d.sql.read, number, from, to)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowTo[[]byte])
+}
+
+func (d *db) Ends(ctx context.Context, k leased.Key, n int64) (head, tail []byte, err error) {
+	rows, err := d.pool.Query(ctx, d.sql.ends, k.Project, k.ID, n)
+	if err != nil {
+		return nil, nil, err
+	}
+	pieces, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p leased.Piece, err error) {
+		var at int64
+		err = row.Scan(&p.Tail, &at, &p.Text)
+		return p, err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return leased.Join(pieces, n)
 }
 
 func (d *db) List(ctx context.Context, id string, projects []string) ([]leased.Found, error) {

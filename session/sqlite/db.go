@@ -276,38 +276,46 @@ func (d *db) Blob(ctx context.Context, k leased.Key, name string) (data []byte, 
 	return data, err
 }
 
-func (d *db) Read(ctx context.Context, number, from, to int64) ([][]byte, error) {
-	return d.pieces(ctx, `select line from lines where session = ? and at >= ? and at < ? order by at`, number, from, to)
-}
-
-func (d *db) Ends(ctx context.Context, s leased.State, n int64) (head, tail []byte, err error) {
-	parts, err := d.pieces(ctx, `select substr(line, 1, ?3) from lines where session = ?1 and at < ?2 order by at`, s.Session, n, n)
-	if err != nil {
-		return nil, nil, err
-	}
-	head = leased.Join(parts)
-	parts, err = d.pieces(ctx, `select substr(line, max(?2 - at, 0) + 1) from lines where session = ?1 and at < ?3
-		and at >= (select max(at) from lines where session = ?1 and at <= ?2) order by at`, s.Session, s.Size-n, s.Size)
-	if err != nil {
-		return nil, nil, err
-	}
-	return head[:min(n, int64(len(head)))], leased.Join(parts), nil
-}
-
-func (d *db) pieces(ctx context.Context, query string, args ...any) (all [][]byte, err error) {
-	rows, err := d.read.QueryContext(ctx, query, args...)
+func (d *db) Read(ctx context.Context, number, from, to int64) (all [][]byte, err error) {
+	rows, err := d.read.QueryContext(ctx, `select line from lines where session = ? and at >= ? and at < ? order by at`, number, from, to)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close() //nolint:errcheck // Err tells
 	for rows.Next() {
-		var part []byte
-		if err := rows.Scan(&part); err != nil {
+		var line []byte
+		if err := rows.Scan(&line); err != nil {
 			return nil, err
 		}
-		all = append(all, part)
+		all = append(all, line)
 	}
 	return all, rows.Err()
+}
+
+func (d *db) Ends(ctx context.Context, k leased.Key, n int64) (head, tail []byte, err error) {
+	rows, err := d.read.QueryContext(ctx, `with s as (select number, size, min(?3, size) as n from sessions where project = ?1 and id = ?2 and size > 0)
+		select 0 as tail, at, substr(line, 1, n) from lines, s where session = number and at < n
+		union all
+		select 1, at, substr(line, max(size - n - at, 0) + 1) from lines, s where session = number and at < size
+		and at >= (select max(at) from lines where session = s.number and at <= s.size - s.n)
+		order by tail, at`, k.Project, k.ID, n)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rows.Close() //nolint:errcheck // Err tells
+	var pieces []leased.Piece
+	for rows.Next() {
+		var p leased.Piece
+		var at int64
+		if err := rows.Scan(&p.Tail, &at, &p.Text); err != nil {
+			return nil, nil, err
+		}
+		pieces = append(pieces, p)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, nil, err
+	}
+	return leased.Join(pieces, n)
 }
 
 func (d *db) List(ctx context.Context, id string, projects []string) (all []leased.Found, err error) {

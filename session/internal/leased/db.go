@@ -75,8 +75,10 @@ type DB interface {
 	// Read returns the lines that begin at or after the byte from and before
 	// the byte to, in order.
 	Read(ctx context.Context, number, from, to int64) ([][]byte, error)
-	// Ends returns the first and the last n bytes of what the state describes.
-	Ends(ctx context.Context, s State, n int64) (head, tail []byte, err error)
+	// Ends returns the first and the last n bytes of a session, or all when there
+	// are fewer; ErrNone for one without lines. A listing calls it for each
+	// session, so it asks the database once.
+	Ends(ctx context.Context, k Key, n int64) (head, tail []byte, err error)
 	// List returns the sessions that have lines: with id "" of any id, with nil
 	// projects of all projects.
 	List(ctx context.Context, id string, projects []string) ([]Found, error)
@@ -96,11 +98,24 @@ var (
 	ErrNone = errors.New("no such row")
 )
 
-// Join makes the text of lines, each with its newline.
-func Join(lines [][]byte) (text []byte) {
-	for _, line := range lines {
-		text = append(text, line...)
-		text = append(text, '\n')
+// Piece is a part of a line at one end of a session.
+type Piece struct {
+	Tail bool
+	Text []byte
+}
+
+// Join makes the ends of a session, of at most n bytes each, of its pieces in
+// order; without any there is no session.
+func Join(pieces []Piece, n int64) (head, tail []byte, err error) {
+	if len(pieces) == 0 {
+		return nil, nil, ErrNone
 	}
-	return text
+	for _, p := range pieces {
+		end := &head
+		if p.Tail {
+			end = &tail
+		}
+		*end = append(append(*end, p.Text...), '\n')
+	}
+	return head[:min(n, int64(len(head)))], tail, nil
 }

@@ -208,10 +208,15 @@ func (f *fake) Read(ctx context.Context, number, from, to int64) (part [][]byte,
 	return part, err
 }
 
-func (f *fake) Ends(ctx context.Context, s State, n int64) (head, tail []byte, err error) {
+func (f *fake) Ends(ctx context.Context, k Key, n int64) (head, tail []byte, err error) {
 	err = f.do(ctx, "read", func() error {
-		text := Join(f.row(s.Session).lines)
-		head, tail = text[:n], text[int64(len(text))-n:]
+		r := f.rows[k]
+		if r == nil || r.Size == 0 {
+			return ErrNone
+		}
+		text := append(bytes.Join(r.lines, []byte("\n")), '\n')
+		n = min(n, r.Size)
+		head, tail = text[:n], text[r.Size-n:]
 		return nil
 	})
 	return head, tail, err

@@ -330,6 +330,20 @@ func TestTwiceUnsure(t *testing.T) {
 	}
 }
 
+// TestProject makes a session where a copy belongs, not where its directory says.
+func TestProject(t *testing.T) {
+	s := newStore(t, newFake(), "a")
+	j, err := s.Open(t.Context(), uuid.NewString(), session.OpenOptions{Dir: dir, Project: "elsewhere", Create: true})
+	must(t, err)
+	must(t, appendLines(j, `{"n":1}`))
+	must(t, j.Close())
+	list, err := s.List(t.Context(), "")
+	must(t, err)
+	if len(list) != 1 || list[0].Project != "elsewhere" {
+		t.Errorf("%+v", list)
+	}
+}
+
 func TestConfigErrors(t *testing.T) {
 	for _, c := range []Config{{Lease: -1}, {Lease: time.Millisecond}, {Timeout: -1}, {Holder: "a\x00"}, {Project: "a\x00"}} {
 		if _, ok := errors.AsType[*session.OptionError](c.Check()); !ok {

@@ -101,7 +101,7 @@ func (s *Store) Open(ctx context.Context, id string, o session.OpenOptions) (ses
 		return nil, err
 	}
 	key := Key{ID: id}
-	if o.Project != "" && !o.Create {
+	if o.Project != "" {
 		key.Project = o.Project
 	} else if key.Project, err = s.project(o.Dir); err != nil {
 		return nil, err
@@ -268,14 +268,17 @@ func (s *Store) lookUp(ctx context.Context, info session.Info) (State, error) {
 
 // Ends returns a session's beginning and end; see session.Finder.
 func (s *Store) Ends(ctx context.Context, info session.Info, n int) (head, tail []byte, err error) {
-	st, err := s.lookUp(ctx, info)
-	if err != nil || n <= 0 {
+	if n <= 0 {
+		_, err := s.lookUp(ctx, info)
 		return nil, nil, err
 	}
 	err = s.do(ctx, "read", func(ctx context.Context) error {
-		head, tail, err = s.db.Ends(ctx, st, min(int64(n), st.Size))
+		head, tail, err = s.db.Ends(ctx, Key{Project: info.Project, ID: info.ID}, int64(n))
 		return err
 	})
+	if errors.Is(err, ErrNone) {
+		err = session.ErrNotFound
+	}
 	return head, tail, err
 }
 
