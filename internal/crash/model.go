@@ -101,8 +101,10 @@ func (p *Plan) read(r *agenttest.Request) (known map[string]state, asked []Task)
 
 // looked settles what was unknown by what the ledger says.
 func (p *Plan) looked(known map[string]state, ledger string) {
-	if strings.HasPrefix(ledger, "Not executed:") || strings.HasPrefix(ledger, "Interrupted:") || strings.HasPrefix(ledger, "Killed:") {
-		return
+	for _, text := range []string{"Not executed:", "Interrupted:", "Killed:", "Its output is lost"} {
+		if strings.Contains(ledger, text) {
+			return // it has not seen the ledger
+		}
 	}
 	for mark, s := range known {
 		switch {
