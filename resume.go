@@ -101,7 +101,10 @@ func (o *Options) buildResume(ctx context.Context, cfg *engine.Config, store ses
 		cfg.Loop.SessionID = info.ID
 		if cfg.Store != nil {
 			j, err := cfg.Store.Open(ctx, info.ID, session.OpenOptions{Dir: cfg.Dir, Project: info.Project, Wait: resumeWait})
-			if err != nil {
+			switch {
+			case errors.Is(err, session.ErrNotFound): // all that it had was a torn line
+				return &NoConversationError{Value: info.ID}
+			case err != nil:
 				return fmt.Errorf("Resume: %w", err)
 			}
 			r.Journal, lines = j, j.Load(ctx)

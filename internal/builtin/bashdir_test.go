@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -329,4 +330,45 @@ func FuzzParseReport(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestBashRecoverEnds: what a call of a killed process still does is over when
+// it has been asked about; another call's command goes on.
+func TestBashRecoverEnds(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("processes of another process are found on Linux only")
+	}
+	conform.Covers(t, "S-44", "B-114")
+	s := newSession(t)
+	b := s.bashTool()
+	begin := func(key string) (*tool.Call, *command) {
+		raw, _ := json.Marshal(in{"command": "setsid sleep 600 & sleep 600; wait"})
+		call := &tool.Call{ID: "t", Key: key, Input: raw, Env: s.env}
+		var input bashInput
+		if err := json.Unmarshal(raw, &input); err != nil {
+			t.Fatal(err)
+		}
+		p, err := b.start(call, input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return call, p
+	}
+	call, p := begin("session-1/left")
+	_, other := begin("session-1/left2")
+	next := NewBash(BashOptions{TempDir: b.opts.TempDir})
+	defer next.Close() //nolint:errcheck // it has no files
+	if r, ok := next.Recover(t.Context(), call); ok {
+		t.Errorf("told %+v", r)
+	}
+	<-p.tree.Exited()
+	if p.tree.Alive() {
+		t.Error("something of the call is alive")
+	}
+	if !other.tree.Alive() {
+		t.Error("the command of another call was ended")
+	}
+	b.finish(p, &ending{}, false)
+	other.tree.End(0)
+	b.finish(other, &ending{}, false)
 }

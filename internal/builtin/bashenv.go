@@ -68,7 +68,10 @@ func childEnv(c *tool.Call, dir string) []string {
 		"CLAUDECODE=1",
 		"CLAUDE_CODE_CHILD_SESSION=1",
 		"CLAUDE_CODE_SESSION_ID="+c.Env.SessionID,
-		"TURNWRIGHT_TOOL_CALL_KEY="+c.Key,
+		callKeyVar+"="+c.Key,
 		"PWD="+dir,
 	)
 }
+
+// callKeyVar is the variable with the idempotency key of the call.
+const callKeyVar = "TURNWRIGHT_TOOL_CALL_KEY"

@@ -6,18 +6,21 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/turnwright/turnwright/internal/proc"
 	"github.com/turnwright/turnwright/tool"
 )
 
 // Recover tells what became of a call that the process of an earlier run left
 // without a result (decision 15): a shell that went on to its end has left its
 // exit code in a file. What it wrote is lost. ok is false where there is no
-// such file: the command was killed, still runs, or became another program.
+// such file: the command was killed or became another program. What still runs of
+// it is killed before, since its outcome may be looked at from now on.
 func (b *Bash) Recover(_ context.Context, c *tool.Call) (*tool.Result, bool) {
 	var in bashInput
 	if c.Key == "" || json.Unmarshal(c.Input, &in) != nil {
 		return nil, false
 	}
+	proc.EndLeft(callKeyVar + "=" + c.Key)
 	outer := outerDir(b.opts.TempDir, c.Env)
 	b.temp.found(outer)
 	files, err := filepath.Glob(filepath.Join(globQuote(outer), "*", reportName(c)+"*"))

@@ -65,6 +65,7 @@ var layers = []layer{
 	{"internal/demo", []string{".", "agenttest", "message"}, "the demo takes the path that every user takes"},
 	{"cmd/...", []string{"*"}, "flags to options"},
 
+	{"internal/crash", []string{"agenttest"}, "a scripted model, for tests of whole sessions"},
 	{"internal/conform", nil, "tests everywhere import it"},
 	{"internal/conform/...", []string{"internal/conform", "internal/conform/..."}, "reads sources, runs nothing of the project"},
 	{"internal/ci", nil, "must work while the rest does not compile"},
@@ -73,7 +74,7 @@ var layers = []layer{
 }
 
 // developmentTools may be imported by tests and by each other only.
-var developmentTools = []string{"internal/conform", "internal/conform/...", "internal/ci", "internal/deptest", "bench/..."}
+var developmentTools = []string{"internal/crash", "internal/conform", "internal/conform/...", "internal/ci", "internal/deptest", "bench/..."}
 
 // ban forbids imports from outside the project.
 type ban struct {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -389,6 +390,32 @@ func (f *Family) killAll() {
 	for _, t := range roots {
 		t.group(syscall.SIGKILL)
 	}
+}
+
+// EndLeft kills what commands of a process that has ended have left: those that
+// have entry, a variable as "NAME=value", in their environment, and all that came
+// of them. It does nothing where this process has the variable itself, and on
+// systems other than Linux, where such processes are not found.
+func EndLeft(entry string) {
+	if name, value, _ := strings.Cut(entry, "="); os.Getenv(name) == value {
+		return // it came of that command
+	}
+	marks := map[uint64]bool{}
+	for _, pid := range pids() {
+		raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+		if err != nil || !bytes.Contains(raw, []byte(entry+"\x00")) {
+			continue
+		}
+		if mark, ok := envMark(pid); ok && mark != 0 {
+			marks[mark] = true
+		}
+	}
+	if len(marks) == 0 {
+		return
+	}
+	s := NewFamily().search(func(v uint64) bool { return marks[v] })
+	s.byEnv = true
+	s.kill(nil)
 }
 
 func ownSession(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

@@ -16,6 +16,9 @@ func setMark(int, Mark) bool { return false }
 
 func markChildren(int, Mark) {}
 
+// EndLeft does nothing: such processes are not found here.
+func EndLeft(string) {}
+
 // processes are none: they cannot be listed here.
 type processes struct{}
 
