@@ -202,7 +202,7 @@ func anyEntry(t *rapid.T) loop.Entry {
 	case loop.KindSystem:
 		e.System = &loop.SystemEntry{Trigger: anyText(t), PreTokens: number(t)}
 	case loop.KindOpen:
-		e.Open = &loop.Settings{Format: journal.Format, Version: "1.2.3", SessionID: anyText(t), Model: anyText(t), Mode: anyText(t), Limits: loop.Limits{MaxTurns: anyText(t), MaxBudgetUSD: anyText(t)}, Run: loop.Run{Width: rapid.Int().Draw(t, "width"), StopBlockCap: rapid.Int().Draw(t, "stops"), CompactAt: rapid.Int64().Draw(t, "compact"), Schema: rapid.Bool().Draw(t, "schema"), StopHooks: rapid.Bool().Draw(t, "hooks")}}
+		e.Open = &loop.Settings{Format: journal.Format, Version: "1.2.3", SessionID: anyText(t), Model: anyText(t), Mode: anyText(t), Limits: loop.Limits{MaxTurns: anyText(t), MaxBudgetUSD: anyText(t)}}
 	case loop.KindInput:
 		e.Input = &loop.InputEntry{
 			Input: loop.Input{
@@ -280,9 +280,10 @@ func checkLine(t *rapid.T, line []byte, chain bool) {
 	if chain {
 		return
 	}
-	if at := bytes.Index(line, []byte(`"kind":"open"`)); at >= 0 { // K-348: what a client looks for in the head, with its usual value
-		line = bytes.Replace(line, []byte(`,"cwd":"/w"`), nil, 1)
-		line = regexp.MustCompile(`,"timestamp":"[0-9TZ:.+-]*"`).ReplaceAll(line, nil)
+	if bytes.HasPrefix(line, []byte(`{"type":"turnwright","kind":"open"`)) {
+		// It tells the session's directory and time, with their usual values (K-328, K-348).
+		line = bytes.Replace(line, []byte(`"cwd":"/w",`), nil, 1)
+		line = regexp.MustCompile(`"timestamp":"[-0-9T:.]+Z",`).ReplaceAll(line, nil)
 	}
 	for _, key := range []string{"customTitle", "aiTitle", "lastPrompt", "summary", "tag", "cwd", "gitBranch", "timestamp", "isSidechain"} {
 		if bytes.Contains(line, []byte(`"`+key+`":`)) {
