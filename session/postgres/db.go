@@ -24,7 +24,7 @@ type db struct {
 }
 
 type statements struct {
-	look, take, clamp, renew, drop, give, check, keep, add, cutLines, cut, put, blob, read, ends, list string
+	look, take, clamp, renew, drop, give, check, keep, add, addAny, empty, dropAny, cutLines, cut, put, blob, read, ends, list string
 }
 
 func newDB(pool *pgxpool.Pool, schema string) *db {
@@ -48,13 +48,29 @@ func newDB(pool *pgxpool.Pool, schema string) *db {
 			and not exists (select from {schema}.blobs b where b.session = s.number)`),
 		give:  d.in(`update {schema}.sessions set owner = null, holder = null, expires = null where number = $1 and owner = $2`),
 		check: d.in(`select number, epoch, version, size, coalesce(writer = owner, false) from {schema}.sessions where number = $1 and epoch = $2 and owner = $3`),
-		keep:  d.in(`update {schema}.sessions set expires = clock_timestamp() + lease where number = $1 and epoch = $2 and owner = $3`),
+		keep: d.in(`update {schema}.sessions set expires = clock_timestamp() + lease where number = $1 and epoch = $2 and owner = $3
+			returning number, epoch, version, size, coalesce(writer = owner, false)`),
 		add: d.in(`with held as (
-				update {schema}.sessions set version = version + 1, size = size + $5, spoken = spoken or $6,
+				update {schema}.sessions set version = version + 1, size = size + $4, spoken = spoken or $5,
 				modified = clock_timestamp(), writer = owner, expires = clock_timestamp() + lease
-				where number = $1 and epoch = $2 and owner = $3 and version = $4 returning number)
+				where number = $1 and epoch = $2 and owner = $3 returning number, epoch, version, size, size - $4 as at),
+			added as (insert into {schema}.lines (session, at, line)
+				select held.number, held.at + l.at, l.line from held, unnest($6::bigint[], $7::bytea[]) as l(at, line))
+			select number, epoch, version, size, true from held`),
+		addAny: d.in(`with s as (
+				update {schema}.sessions set version = version + 1, size = size + $3, spoken = spoken or $4,
+				modified = clock_timestamp(), writer = null
+				where project = $1 and id = $2 and size > 0 returning number, size - $3 as at)
 			insert into {schema}.lines (session, at, line)
-			select held.number, l.at, l.line from held, unnest($7::bigint[], $8::bytea[]) as l(at, line)`),
+			select s.number, s.at + l.at, l.line from s, unnest($5::bigint[], $6::bytea[]) as l(at, line)`),
+		empty: d.in(`with s as (
+				update {schema}.sessions set version = version + 1, size = 0, spoken = false, modified = clock_timestamp(), writer = null
+				where project = $1 and id = $2 and size > 0 returning number),
+			l as (delete from {schema}.lines using s where session = s.number),
+			b as (delete from {schema}.blobs using s where session = s.number)
+			select number from s`),
+		dropAny: d.in(`delete from {schema}.sessions s where project = $1 and id = $2 and size = 0 and owner is null
+			and not exists (select from {schema}.blobs b where b.session = s.number)`),
 		cut: d.in(`update {schema}.sessions set version = version + 1, size = $5, modified = clock_timestamp(), writer = owner
 			where number = $1 and epoch = $2 and owner = $3 and version = $4`),
 		cutLines: d.in(`delete from {schema}.lines using {schema}.sessions s
@@ -118,8 +134,10 @@ func (d *db) Renew(ctx context.Context, all []leased.Lease) error {
 	for i, l := range all {
 		numbers[i], owners[i] = l.Session, l.Owner
 	}
-	_, err := d.batch(ctx, false, d.sql.renew, numbers, owners)
-	return err
+	return d.batch(ctx, false, func(r pgx.BatchResults) error {
+		_, err := r.Exec()
+		return err
+	}, d.sql.renew, numbers, owners)
 }
 
 func (d *db) Give(ctx context.Context, l leased.Lease) error {
@@ -137,30 +155,69 @@ func (d *db) Check(ctx context.Context, l leased.Lease) (leased.State, error) {
 	return s, err
 }
 
-func (d *db) Append(ctx context.Context, l leased.Lease, at leased.State, lines leased.Lines) error {
-	if len(lines.Lines) == 0 {
-		return d.fenced(ctx, lines.Sync, d.sql.keep, l.Session, l.Epoch, l.Owner)
+func (d *db) Append(ctx context.Context, l leased.Lease, lines leased.Lines) (s leased.State, err error) {
+	sql, args := d.sql.keep, []any{l.Session, l.Epoch, l.Owner}
+	if len(lines.Lines) > 0 {
+		sql, args = d.sql.add, append(args, lines.Size, lines.Spoken, lines.Places(0), lines.Lines)
 	}
-	places := make([]int64, len(lines.Lines))
-	for i, next := 0, at.Size; i < len(places); i++ {
-		places[i] = next
-		next += int64(len(lines.Lines[i])) + 1
+	none := false
+	err = d.batch(ctx, lines.Sync, func(r pgx.BatchResults) (err error) {
+		s, err = scanState(r.QueryRow())
+		if none = errors.Is(err, pgx.ErrNoRows); none {
+			err = nil
+		}
+		return err
+	}, sql, args...)
+	if err == nil && none {
+		err = leased.ErrFenced
 	}
-	return d.fenced(ctx, lines.Sync, d.sql.add, l.Session, l.Epoch, l.Owner, at.Version, lines.Size, lines.Spoken, places, lines.Lines)
+	return s, err
+}
+
+func (d *db) Add(ctx context.Context, k leased.Key, lines leased.Lines) error {
+	tag, err := d.pool.Exec(ctx, d.sql.addAny, k.Project, k.ID, lines.Size, lines.Spoken, lines.Places(0), lines.Lines)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = leased.ErrNone
+	}
+	return err
+}
+
+func (d *db) Delete(ctx context.Context, k leased.Key) error {
+	b := &pgx.Batch{}
+	none := false
+	b.Queue(d.sql.empty, k.Project, k.ID).QueryRow(func(row pgx.Row) error {
+		var number int64
+		err := row.Scan(&number)
+		if none = errors.Is(err, pgx.ErrNoRows); none {
+			err = nil
+		}
+		return err
+	})
+	b.Queue(d.sql.dropAny, k.Project, k.ID)
+	err := d.pool.SendBatch(ctx, b).Close()
+	if err == nil && none {
+		err = leased.ErrNone
+	}
+	return err
 }
 
 // fenced runs a statement that touches rows only if the lease holds.
 func (d *db) fenced(ctx context.Context, sync bool, sql string, args ...any) error {
-	rows, err := d.batch(ctx, sync, sql, args...)
-	if err == nil && rows == 0 {
+	var tag pgconn.CommandTag
+	err := d.batch(ctx, sync, func(r pgx.BatchResults) (err error) {
+		tag, err = r.Exec()
+		return err
+	}, sql, args...)
+	if err == nil && tag.RowsAffected() == 0 {
 		err = leased.ErrFenced
 	}
 	return err
 }
 
 // batch runs one statement in a transaction that is durable when it returns, or
-// soon after. All of it goes to the server at once.
-func (d *db) batch(ctx context.Context, sync bool, sql string, args ...any) (rows int64, err error) {
+// soon after. All of it goes to the server at once; read takes what the statement
+// says.
+func (d *db) batch(ctx context.Context, sync bool, read func(pgx.BatchResults) error, sql string, args ...any) error {
 	how := "set local synchronous_commit = off"
 	if sync {
 		how = "set local synchronous_commit = on"
@@ -171,19 +228,18 @@ func (d *db) batch(ctx context.Context, sync bool, sql string, args ...any) (row
 	b.Queue(sql, args...)
 	b.Queue("commit")
 	r := d.pool.SendBatch(ctx, b)
-	for i := range b.Len() {
-		var tag pgconn.CommandTag
-		if tag, err = r.Exec(); err != nil {
+	skip := func(r pgx.BatchResults) error {
+		_, err := r.Exec()
+		return err
+	}
+	var err error
+	for _, next := range []func(pgx.BatchResults) error{skip, skip, read, skip} {
+		if err = next(r); err != nil {
 			break
 		}
-		if i == 2 {
-			rows = tag.RowsAffected()
-		}
 	}
-	if closeErr := r.Close(); err != nil {
-		_ = closeErr // the first error is the reason
-	}
-	return rows, err
+	_ = r.Close() // the first error is the reason
+	return err
 }
 
 func (d *db) Cut(ctx context.Context, l leased.Lease, at leased.State) error {

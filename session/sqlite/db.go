@@ -217,31 +217,77 @@ func (d *db) Check(ctx context.Context, l leased.Lease) (leased.State, error) {
 	return s, err
 }
 
-func (d *db) Append(ctx context.Context, l leased.Lease, at leased.State, lines leased.Lines) error {
-	return d.update(ctx, lines.Sync, func(tx *sql.Tx) error {
-		if len(lines.Lines) == 0 {
-			return fenced(ctx, tx, `update sessions set expires = `+now+` + lease where number = ? and epoch = ? and owner = ?`, l.Session, l.Epoch, l.Owner)
+func (d *db) Append(ctx context.Context, l leased.Lease, lines leased.Lines) (s leased.State, err error) {
+	more := 0 // how much the version goes up
+	if len(lines.Lines) > 0 {
+		more = 1
+	}
+	err = d.update(ctx, lines.Sync, func(tx *sql.Tx) (err error) {
+		s, err = scanState(tx.QueryRowContext(ctx, `update sessions set version = version + ?1, size = size + ?2, spoken = spoken or ?3,
+			modified = iif(?1, `+now+`, modified), writer = iif(?1, owner, writer), expires = `+now+` + lease
+			where number = ?4 and epoch = ?5 and owner = ?6 returning `+state,
+			more, lines.Size, lines.Spoken, l.Session, l.Epoch, l.Owner))
+		if errors.Is(err, sql.ErrNoRows) {
+			return leased.ErrFenced
 		}
-		err := fenced(ctx, tx, `update sessions set version = version + 1, size = size + ?, spoken = spoken or ?,
-			modified = `+now+`, writer = owner, expires = `+now+` + lease
-			where number = ? and epoch = ? and owner = ? and version = ?`,
-			lines.Size, lines.Spoken, l.Session, l.Epoch, l.Owner, at.Version)
 		if err != nil {
 			return err
 		}
-		add, err := tx.PrepareContext(ctx, `insert into lines (session, at, line) values (?, ?, ?)`)
-		if err != nil {
-			return err
-		}
-		defer add.Close() //nolint:errcheck // the transaction's
-		next := at.Size
-		for _, line := range lines.Lines {
-			if _, err := add.ExecContext(ctx, l.Session, next, line); err != nil {
-				return err
-			}
-			next += int64(len(line)) + 1
-		}
+		return insert(ctx, tx, s.Session, s.Size-lines.Size, lines)
+	})
+	return s, err
+}
+
+// insert adds lines from a place on.
+func insert(ctx context.Context, tx *sql.Tx, number, from int64, lines leased.Lines) error {
+	if len(lines.Lines) == 0 {
 		return nil
+	}
+	add, err := tx.PrepareContext(ctx, `insert into lines (session, at, line) values (?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	defer add.Close() //nolint:errcheck // the transaction's
+	for i, at := range lines.Places(from) {
+		if _, err := add.ExecContext(ctx, number, at, lines.Lines[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *db) Add(ctx context.Context, k leased.Key, lines leased.Lines) error {
+	return d.update(ctx, true, func(tx *sql.Tx) error {
+		var number, size int64
+		err := tx.QueryRowContext(ctx, `update sessions set version = version + 1, size = size + ?, spoken = spoken or ?, modified = `+now+`, writer = null
+			where project = ? and id = ? and size > 0 returning number, size`, lines.Size, lines.Spoken, k.Project, k.ID).Scan(&number, &size)
+		if errors.Is(err, sql.ErrNoRows) {
+			return leased.ErrNone
+		}
+		if err != nil {
+			return err
+		}
+		return insert(ctx, tx, number, size-lines.Size, lines)
+	})
+}
+
+func (d *db) Delete(ctx context.Context, k leased.Key) error {
+	return d.update(ctx, true, func(tx *sql.Tx) error {
+		var number int64
+		err := tx.QueryRowContext(ctx, `update sessions set version = version + 1, size = 0, spoken = 0, modified = `+now+`, writer = null
+			where project = ? and id = ? and size > 0 returning number`, k.Project, k.ID).Scan(&number)
+		if errors.Is(err, sql.ErrNoRows) {
+			return leased.ErrNone
+		}
+		for _, stmt := range []string{
+			`delete from lines where session = ?`, `delete from blobs where session = ?`,
+			`delete from sessions where number = ? and owner is null`,
+		} {
+			if err == nil {
+				_, err = tx.ExecContext(ctx, stmt, number)
+			}
+		}
+		return err
 	})
 }
 

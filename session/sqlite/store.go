@@ -31,14 +31,14 @@ type Config struct {
 }
 
 // Store keeps sessions in a database file. It implements session.Store and
-// session.Finder, and is safe for concurrent use. A session that is released or
+// session.Keeper, and is safe for concurrent use. A session that is released or
 // closed holds nothing open; the few connections to the file are the store's,
 // and are closed when it was not used for half a minute.
 type Store struct{ s *leased.Store }
 
 var (
 	_ session.Store  = (*Store)(nil)
-	_ session.Finder = (*Store)(nil)
+	_ session.Keeper = (*Store)(nil)
 )
 
 // Open opens the database file, makes or updates its tables, and returns the
@@ -132,6 +132,24 @@ func (s *Store) Read(ctx context.Context, i session.Info) iter.Seq2[[]byte, erro
 func (s *Store) Ends(ctx context.Context, i session.Info, n int) (head, tail []byte, err error) {
 	return s.s.Ends(ctx, i, n)
 }
+
+// Projects returns names of projects; see session.Keeper.
+func (s *Store) Projects(ctx context.Context, dir string, worktrees bool) ([]string, error) {
+	return s.s.Projects(ctx, dir, worktrees)
+}
+
+// Stat tells of one session; see session.Keeper.
+func (s *Store) Stat(ctx context.Context, project, id string) (session.Info, error) {
+	return s.s.Stat(ctx, project, id)
+}
+
+// Add appends lines without the session's lease; see session.Keeper.
+func (s *Store) Add(ctx context.Context, i session.Info, lines [][]byte) error {
+	return s.s.Add(ctx, i, lines)
+}
+
+// Delete removes a session with its lines and blobs; see session.Keeper.
+func (s *Store) Delete(ctx context.Context, i session.Info) error { return s.s.Delete(ctx, i) }
 
 // Blob returns a large output by the place that the session's lines name. The
 // error is session.ErrNotFound when there is none, a *session.OptionError for a

@@ -61,10 +61,15 @@ type DB interface {
 	Give(ctx context.Context, l Lease) error
 	// Check returns the state if the lease still holds, else ErrFenced.
 	Check(ctx context.Context, l Lease) (State, error)
-	// Append adds lines behind at and renews the lease, or returns ErrFenced:
-	// the epoch or the version is another one. Without lines it makes durable
-	// what was written before.
-	Append(ctx context.Context, l Lease, at State, lines Lines) error
+	// Append adds lines at the end, renews the lease and returns the new state,
+	// or ErrFenced. Without lines it makes durable what was written before.
+	Append(ctx context.Context, l Lease, lines Lines) (State, error)
+	// Add adds lines at the end without a lease, or returns ErrNone for a session
+	// without lines. It is nobody's append.
+	Add(ctx context.Context, k Key, lines Lines) error
+	// Delete removes a session, or returns ErrNone for one without lines. Who
+	// holds it keeps the lease, on a session without lines and blobs.
+	Delete(ctx context.Context, k Key) error
 	// Cut removes the lines behind at and gives the session a new version, or
 	// returns ErrFenced.
 	Cut(ctx context.Context, l Lease, at State) error
@@ -118,4 +123,14 @@ func Join(pieces []Piece, n int64) (head, tail []byte, err error) {
 		*end = append(append(*end, p.Text...), '\n')
 	}
 	return head[:min(n, int64(len(head)))], tail, nil
+}
+
+// Places are where the lines of an append begin, from the first one's place on.
+func (l Lines) Places(from int64) []int64 {
+	places := make([]int64, len(l.Lines))
+	for i, line := range l.Lines {
+		places[i] = from
+		from += int64(len(line)) + 1
+	}
+	return places
 }

@@ -141,20 +141,51 @@ func (f *fake) Check(ctx context.Context, l Lease) (s State, err error) {
 	return s, err
 }
 
-func (f *fake) Append(ctx context.Context, l Lease, at State, lines Lines) error {
-	return f.held(ctx, "append", l, func(r *row) error {
-		if len(lines.Lines) == 0 {
+func (r *row) add(lines Lines) {
+	for _, line := range lines.Lines {
+		r.lines = append(r.lines, bytes.Clone(line))
+	}
+	r.Version++
+	r.Size += lines.Size
+	r.modified, r.spoken = time.Now(), r.spoken || lines.Spoken
+}
+
+func (f *fake) Append(ctx context.Context, l Lease, lines Lines) (s State, err error) {
+	err = f.held(ctx, "append", l, func(r *row) error {
+		if len(lines.Lines) > 0 {
+			r.add(lines)
+			r.writer = l.Owner
+		}
+		s = r.State
+		return nil
+	})
+	return s, err
+}
+
+func (f *fake) Add(ctx context.Context, k Key, lines Lines) error {
+	return f.do(ctx, "add", func() error {
+		r := f.rows[k]
+		if r == nil || r.Size == 0 {
+			return ErrNone
+		}
+		r.add(lines)
+		r.writer = ""
+		return nil
+	})
+}
+
+func (f *fake) Delete(ctx context.Context, k Key) error {
+	return f.do(ctx, "delete", func() error {
+		r := f.rows[k]
+		if r == nil || r.Size == 0 {
+			return ErrNone
+		}
+		if r.owner == "" {
+			delete(f.rows, k)
 			return nil
 		}
-		if r.Version != at.Version {
-			return ErrFenced
-		}
-		for _, line := range lines.Lines {
-			r.lines = append(r.lines, bytes.Clone(line))
-		}
+		r.lines, r.blobs, r.Size, r.writer = nil, map[string][]byte{}, 0, ""
 		r.Version++
-		r.Size += lines.Size
-		r.writer, r.modified, r.spoken = l.Owner, time.Now(), r.spoken || lines.Spoken
 		return nil
 	})
 }

@@ -158,12 +158,7 @@ func (j *journal) Append(ctx context.Context, lines [][]byte, sync bool) error {
 	if len(lines) == 0 && (!sync || j.at.Size == 0) {
 		return nil
 	}
-	batch := Lines{Lines: lines, Sync: sync}
-	for _, line := range lines {
-		batch.Size += int64(len(line)) + 1
-		batch.Spoken = batch.Spoken || spoken(line)
-	}
-	err := j.write(ctx, batch)
+	err := j.write(ctx, newLines(lines, sync))
 	if err != nil && len(lines) == 0 && errors.As(err, new(*session.IOError)) {
 		return &session.SyncError{Err: err}
 	}
@@ -175,15 +170,14 @@ func (j *journal) Append(ctx context.Context, lines [][]byte, sync bool) error {
 func (j *journal) write(ctx context.Context, batch Lines) error {
 	always := context.WithoutCancel(ctx) // a context never ends a write
 	for try := 0; ; try++ {
-		err := j.store.do(always, "write", func(ctx context.Context) error {
-			return j.store.db.Append(ctx, j.lease(), j.at, batch)
+		var st State
+		err := j.store.do(always, "write", func(ctx context.Context) (err error) {
+			st, err = j.store.db.Append(ctx, j.lease(), batch)
+			return err
 		})
 		switch {
 		case err == nil:
-			if len(batch.Lines) > 0 {
-				j.at.Version++
-				j.at.Size += batch.Size
-			}
+			j.at = st
 			return nil
 		case errors.Is(err, ErrFenced):
 			j.letGo()
@@ -241,10 +235,13 @@ func (j *journal) startLoad(ctx context.Context) (st State, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.held && !j.closed {
-		err := j.store.do(ctx, "read", func(ctx context.Context) error {
-			_, err := j.store.db.Check(ctx, j.lease())
+		err := j.store.do(ctx, "read", func(ctx context.Context) (err error) {
+			st, err = j.store.db.Check(ctx, j.lease())
 			return err
 		})
+		if err == nil {
+			j.at = st // others may have added lines (session.Keeper)
+		}
 		if !errors.Is(err, ErrFenced) {
 			return j.at, err
 		}

@@ -330,6 +330,35 @@ func TestTwiceUnsure(t *testing.T) {
 	}
 }
 
+// TestAddedMeanwhile has a line that was added without a lease where an append
+// was lost: it is not taken for that append.
+func TestAddedMeanwhile(t *testing.T) {
+	db := newFake()
+	s := newStore(t, db, "a")
+	id := uuid.NewString()
+	j := open(t, s, id, true, 0)
+	must(t, appendLines(j, `{"n":1}`))
+	down := false
+	db.fail = func(op string) error {
+		if down = down || op == "append"; down {
+			return errLost
+		}
+		return nil
+	}
+	if _, ok := errors.AsType[*session.IOError](appendLines(j, `{"n":2}`)); !ok {
+		t.Fatal("an append that is lost succeeds")
+	}
+	db.fail = nil
+	must(t, s.Add(t.Context(), session.Info{Project: dir, ID: id}, [][]byte{[]byte(`{"type":"tag"}`)}))
+	if err := appendLines(j, `{"n":2}`); !errors.Is(err, session.ErrChanged) {
+		t.Errorf("error %v, want ErrChanged", err)
+	}
+	wantLines(t, j, `{"n":1}`, `{"type":"tag"}`)
+	must(t, appendLines(j, `{"n":2}`))
+	wantLines(t, j, `{"n":1}`, `{"type":"tag"}`, `{"n":2}`)
+	must(t, j.Close())
+}
+
 // TestProject makes a session where a copy belongs, not where its directory says.
 func TestProject(t *testing.T) {
 	s := newStore(t, newFake(), "a")

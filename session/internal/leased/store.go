@@ -77,7 +77,7 @@ type Store struct {
 
 var (
 	_ session.Store  = (*Store)(nil)
-	_ session.Finder = (*Store)(nil)
+	_ session.Keeper = (*Store)(nil)
 	_ session.Tailer = (*journal)(nil)
 )
 
@@ -369,4 +369,13 @@ func spoken(line []byte) bool {
 		}
 	}
 	return false
+}
+
+func newLines(lines [][]byte, sync bool) Lines {
+	l := Lines{Lines: lines, Sync: sync}
+	for _, line := range lines {
+		l.Size += int64(len(line)) + 1
+		l.Spoken = l.Spoken || spoken(line)
+	}
+	return l
 }
