@@ -293,9 +293,11 @@ func (v *view) responses(api time.Duration) {
 		r.Text = blocksText(r.Blocks)
 		rest = rest[1:]
 	}
+	var requested []loop.Call
 	if len(rest) > 0 && rest[0].Kind == loop.KindCall && rest[0].Call.Op == loop.CallsRequested {
-		r.Calls = asked(r.Blocks, rest[0].Call.Calls) // nil: then the entry is the difference
+		requested = rest[0].Call.Calls
 	}
+	r.Calls = asked(r.Blocks, requested)
 	if !stored && v.last != nil && v.last.Text != nil {
 		// The model of a refusal without words stands only in the text of its ending.
 		if _, name, ok := strings.Cut(*v.last.Text, "The model "); ok {
@@ -321,33 +323,24 @@ func (v *view) responses(api time.Duration) {
 	}
 }
 
-// asked are the facts of a response's calls, one for each of its tool_use blocks; nil
-// when they are not of these blocks. The machine gives them their keys and finds
-// repeated ones by itself; of two calls with one id it takes the first.
+// asked are the facts of a response's calls, one for each of its tool_use blocks, as
+// far as the entry of the calls tells them. The machine gives them their keys and
+// finds repeated ones by itself; of two calls with one id it takes the first.
 func asked(blocks []message.Block, recorded []loop.Call) (calls []loop.Call) {
-	next := 0
 	for _, b := range blocks {
 		u, ok := b.ToolUse()
 		if !ok {
 			continue
 		}
-		var c loop.Call
-		if i := slices.IndexFunc(calls, func(c loop.Call) bool { return c.ID == u.ID }); i >= 0 {
-			c = calls[i]
-		} else if next < len(recorded) && recorded[next].ID == u.ID && recorded[next].Name == u.Name {
-			c = recorded[next]
-			next++
-		} else {
-			return nil
+		c := loop.Call{ID: u.ID, Name: u.Name}
+		if i := slices.IndexFunc(recorded, func(c loop.Call) bool { return c.ID == u.ID && c.Name == u.Name }); i >= 0 {
+			c = recorded[i]
 		}
 		c.Key, c.Status = "", ""
 		if c.Fault == loop.FaultRepeated {
 			c.Fault, c.FaultText = loop.FaultNone, ""
 		}
 		calls = append(calls, c)
-	}
-	if next < len(recorded) {
-		return nil
 	}
 	return calls
 }
@@ -551,13 +544,32 @@ func (p *player) guesses(tries []try) (out []try) {
 			}
 		}
 	}
-	for n := range 1 << 4 {
-		for _, at := range []int64{0, 1, math.MaxInt64} {
-			cfg := base
-			cfg.BatchHooks, cfg.StopHooks, cfg.Steer, cfg.Schema, cfg.CompactAt = n&1 != 0, n&2 != 0, n&4 != 0, n&8 != 0, at
-			for _, c := range tries {
-				c.cfg = cfg
-				out = append(out, c)
+	no, both := []bool{false}, []bool{false, true}
+	batch, stop, steer, schema, compact := no, no, no, no, []int64{0, 1, math.MaxInt64}
+	switch v.t.State {
+	case loop.Tools:
+		batch, stop, schema, steer = both, both, both, both
+	case loop.Model:
+		stop, schema = both, both
+	case loop.Batch:
+		steer = both
+	case loop.Idle, loop.Settle, loop.Closed:
+		compact = compact[:1]
+	}
+	if len(v.m.Queue()) == 0 {
+		steer = no // there is nothing to absorb
+	}
+	for _, base.BatchHooks = range batch {
+		for _, base.StopHooks = range stop {
+			for _, base.Steer = range steer {
+				for _, base.Schema = range schema {
+					for _, base.CompactAt = range compact {
+						for _, c := range tries {
+							c.cfg = base
+							out = append(out, c)
+						}
+					}
+				}
 			}
 		}
 	}

@@ -41,6 +41,7 @@ type player struct {
 	raw     [][]byte // the lines
 	borders map[int]*border
 
+	far           *miss // the farthest that anything came to explain
 	branchAt      int   // from there on the conversation has branches; 0: not looked at yet
 	turnAt, endAt []int // of each entry, the next turn entry from it on, and the next one in which a user turn ends
 }
@@ -86,7 +87,6 @@ func (p *player) play() {
 	var forks []fork
 	torn := false // the step before was written in part
 	dead := map[[2]int]bool{}
-	far := (*miss)(nil)
 	for p.at < len(p.recs) {
 		ways := p.ways(torn)
 		ways = slices.DeleteFunc(ways, func(w way) bool { return dead[node(p.at+w.n, w.torn)] })
@@ -97,11 +97,11 @@ func (p *player) play() {
 		}
 		if len(ways) == 0 {
 			dead[node(p.at, torn)] = true
-			if best := p.nearest(torn); far == nil || best.index() > far.index() {
-				far = best
+			if best := p.nearest(torn); p.far == nil || best.index() > p.far.index() || best.index() == p.far.index() && best.c != nil {
+				p.far = best
 			}
 			if len(forks) == 0 {
-				p.fail(far)
+				p.fail(p.far)
 				return
 			}
 			f := &forks[len(forks)-1]
@@ -257,9 +257,6 @@ func (p *player) nearest(torn bool) *miss {
 		return best
 	}
 	tries := p.possible(torn)
-	if !p.exact {
-		tries = append(tries, p.guesses(tries)...)
-	}
 	for i := range tries {
 		n, whole, decided, form := p.run(p.m, &tries[i], p.at)
 		if !whole {
@@ -279,7 +276,7 @@ func (p *player) explain(tries []try) (ways []way) {
 	var parts []part
 	for i := range tries {
 		c := &tries[i]
-		n, whole, _, _ := p.run(p.m, c, p.at)
+		n, whole, decided, form := p.run(p.m, c, p.at)
 		switch {
 		case whole && n > 0:
 			if !slices.ContainsFunc(ways, func(w way) bool { return w.n == n }) {
@@ -288,6 +285,9 @@ func (p *player) explain(tries []try) (ways []way) {
 			longest = max(longest, n)
 		case n > 0:
 			parts = append(parts, part{c.name, n})
+			if p.at+n < len(p.recs) && (p.far == nil || p.at+n > p.far.index()) {
+				p.far = &miss{at: p.at, matched: n, c: c, decided: decided, form: form, steps: p.out.Steps, runs: p.out.Runs}
+			}
 		}
 	}
 	slices.SortStableFunc(ways, func(a, b way) int { return b.n - a.n })

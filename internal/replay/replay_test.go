@@ -266,6 +266,7 @@ func TestMutations(t *testing.T) {
 		"results of one step swapped":        {swap(1, `"op":"denied"`), "", ""},
 		"the response behind its calls":      {swap(1, `"id":"msg_`), "", ""},
 		"a call that the response lacks":     {edit(`"id":"a"`, `"id":"z"`, 1, `"op":"requested"`), "", ""},
+		"the calls of a response dropped":    {drop(1, `"op":"requested"`), "", "with a call entry here"},
 		"a key":                              {edit(`"key":"2.1"`, `"key":"2.2"`, 1, `"op":"requested"`), "calls", ""},
 		"the end of the process, recovered":  {edit(`process ended before this turn`, `process broke before this turn`, 1, `process ended before this turn`), "", ""},
 		"a state":                            {edit(`"state":"tools"`, `"state":"batch"`, 1, `"state":"tools"`), "turn.state", ""},
