@@ -152,6 +152,13 @@ func TestDocumentedCommands(t *testing.T) {
 		`turnwright -p "And run all of them again" --continue --allowedTools "Bash(go test *)"`:                                            goesOn,
 		`turnwright -p "What does this repository do?" --setting-sources user --settings '{"permissions":{"deny":["Bash(curl *)"]}}'`:      runsCommand,
 		"turnwright sessions":                        goesOn,
+		"turnwright sessions --all":                  goesOn,
+		"turnwright sessions show":                   helps,
+		"turnwright permissions check --json":        helps,
+		"turnwright sessions show ID":                looksAfter,
+		"turnwright sessions tag ID TAG":             looksAfter,
+		"turnwright sessions delete ID":              looksAfter,
+		"turnwright explain ID":                      looksAfter,
 		"turnwright demo":                            demonstrates,
 		"go run ./cmd/turnwright demo --max-turns 2": demonstrates,
 		"turnwright completion":                      helps,
@@ -439,6 +446,37 @@ func goesOn(t *testing.T, command string) {
 			t.Errorf("got %q, told %q", out, srv.Last().FirstUserText())
 		}
 	} else if !strings.Contains(out, "  What is here?") || strings.Count(out, "\n") != 1 {
+		t.Errorf("got %q", out)
+	}
+}
+
+// looksAfter runs one that is about a session, in place of ID.
+func looksAfter(t *testing.T, command string) {
+	run := built(t, agenttest.NewServer(t, agenttest.Forever(agenttest.Text("It has three packages."))))
+	run(`turnwright -p "What is here?"`)
+	var list []struct{ SessionID, Tag string }
+	sessions := func() int {
+		list = nil
+		if err := json.Unmarshal([]byte(run("turnwright sessions --json")), &list); err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	if sessions() != 1 {
+		t.Fatalf("%+v", list)
+	}
+	out := run(strings.Replace(command, " ID", " "+list[0].SessionID, 1))
+	left := sessions()
+	switch {
+	case strings.Contains(command, "delete"):
+		if left != 0 {
+			t.Errorf("%s, %+v is left", out, list)
+		}
+	case strings.Contains(command, "tag"):
+		if left != 1 || list[0].Tag != "TAG" {
+			t.Errorf("%s, %+v", out, list)
+		}
+	case !strings.Contains(out, "What is here?"):
 		t.Errorf("got %q", out)
 	}
 }
