@@ -140,8 +140,10 @@ var variables = []struct {
 func TestVariables(t *testing.T) {
 	source := programSource(t)
 	told := map[string]bool{
-		"CLAUDE_CODE_OAUTH_TOKEN": true, // only kept from commands
-		"TURNWRIGHT_PROCESS":      true, // set for commands, by which their processes are found
+		"CLAUDE_CODE_OAUTH_TOKEN":  true, // only kept from commands
+		"TURNWRIGHT_PROCESS":       true, // set for commands, by which their processes are found
+		"TURNWRIGHT_TOOL_CALL_KEY": true, // set for commands, see docs/services.md
+		"TURNWRIGHT_TEST_HOLDER":   true, // of a test helper
 		// Set for hooks.
 		"CLAUDE_PROJECT_DIR": true, "CLAUDE_PLUGIN_ROOT": true, "CLAUDE_PLUGIN_DATA": true,
 	}
