@@ -154,6 +154,8 @@ func TestDocumentedCommands(t *testing.T) {
 		"turnwright sessions":                        goesOn,
 		"turnwright sessions --all":                  goesOn,
 		"turnwright sessions show":                   helps,
+		"turnwright explain":                         helps,
+		"turnwright replay":                          helps,
 		"turnwright permissions check --json":        helps,
 		"turnwright sessions show ID":                looksAfter,
 		"turnwright sessions tag ID TAG":             looksAfter,

@@ -110,7 +110,7 @@ func ledgerPlan(r *rand.Rand) *crash.Plan {
 // session runs one session whose first processes are killed, and returns how
 // long its last one took.
 func (k *killed) session(t *testing.T, r *rand.Rand, kills int, usual time.Duration) time.Duration {
-	const id = "6f2c0000-0000-4000-8000-0000000000aa"
+	id := fmt.Sprintf("6f2c0000-0000-4000-8000-%012x", rand.Uint64()>>16) // another one in each run
 	plan := ledgerPlan(r)
 	request := make(chan struct{}, 1000)
 	srv := agenttest.NewServer(t, agenttest.Respond(func(r *agenttest.Request) agenttest.Step {

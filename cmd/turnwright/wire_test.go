@@ -521,7 +521,7 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"client", "print"} {
 		t.Run(mode, func(t *testing.T) {
-			conform.Covers(t, "L-208", "W-382", "W-387", "K-204", "S-44")
+			conform.Covers(t, "L-208", "L-209", "W-382", "W-387", "K-204", "S-44")
 			srv := agenttest.NewServer(t, agenttest.Script(
 				agenttest.Blocks(agenttest.Call("Bash", sleeper), agenttest.Call("Bash", `{"command":"printf x > second"}`)),
 				agenttest.Text("I see."),
@@ -580,6 +580,9 @@ func TestKilled(t *testing.T) {
 			results := srv.Last().LastToolResults()
 			if len(results) != 2 || !strings.HasPrefix(results[0].Text, "Killed:") || !strings.HasPrefix(results[1].Text, "Not executed:") {
 				t.Errorf("the model is told %+v", results)
+			}
+			if got := srv.Last().UserText(); !strings.HasSuffix(got, "what happened?") || len(srv.Last().Messages()) != 3 {
+				t.Errorf("the model goes on with %q in %d messages", got, len(srv.Last().Messages()))
 			}
 		})
 	}

@@ -21,16 +21,17 @@ const lockWait = 5 * time.Second
 // is opened at the first write, so that one which writes nothing leaves
 // nothing (K-291).
 type journalWriter struct {
-	mu     sync.Mutex // tools store large outputs beside the actor's writes
-	cfg    *Config
-	enc    journal.Writer
-	store  session.Store
-	open   session.Journal
-	exists bool   // something was written
-	end    string // uuid of the last message in the file: that of the chain's end, but where it has branches
-	cut    bool   // the session goes on from an earlier message, which no line tells yet
-	about  metadata
-	warned bool // one warning until a write succeeds again (S-24)
+	mu      sync.Mutex // tools store large outputs beside the actor's writes
+	cfg     *Config
+	enc     journal.Writer
+	store   session.Store
+	open    session.Journal
+	exists  bool   // something was written
+	end     string // uuid of the last message in the file: that of the chain's end, but where it has branches
+	cut     bool   // the session goes on from an earlier message, which no line tells yet
+	resting bool   // released: others may have continued it since
+	about   metadata
+	warned  bool // one warning until a write succeeds again (S-24)
 }
 
 func newJournalWriter(cfg *Config) *journalWriter {
@@ -47,10 +48,11 @@ func (w *journalWriter) write(ctx context.Context, entries []loop.Entry, sync bo
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	err := w.writeOnce(ctx, entries, sync)
-	if errors.Is(err, session.ErrChanged) {
-		if err = w.catchUp(ctx); err == nil {
-			err = w.writeOnce(ctx, entries, sync)
+	if errors.Is(err, session.ErrChanged) { // it did not wake by a message
+		if w.catchUp(ctx) != nil {
+			w.cfg.Warn(fmt.Sprintf("Session %s was continued by another program meanwhile; its messages are in the file, but not known to this run.", w.cfg.Loop.SessionID))
 		}
+		err = w.writeOnce(ctx, entries, sync)
 	}
 	if err != nil {
 		return w.failed(err)
@@ -109,27 +111,30 @@ func (w *journalWriter) writeOnce(ctx context.Context, entries []loop.Entry, syn
 	return err
 }
 
-// catchUp reads what others appended while the session was idle, so that the
-// chain goes on behind it. Their messages are not in this session's memory.
-func (w *journalWriter) catchUp(ctx context.Context) error {
-	last := ""
-	for line, err := range w.open.Load(ctx) {
-		var bad *session.LineError
-		if errors.As(err, &bad) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if e, ok, derr := journal.Decode(line); derr == nil && ok && e.Chain() {
-			last = e.UUID
-		}
+// others returns the session as others have continued it since it went idle;
+// nil: they have not. It takes the lock, so that it stays as it is.
+func (w *journalWriter) others(ctx context.Context) *journal.Transcript {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open == nil || !w.resting {
+		return nil
 	}
-	if last != w.end {
-		w.enc.Last, w.end, w.cut = last, last, false
-		w.cfg.Warn(fmt.Sprintf("Session %s was continued by another program meanwhile; its messages are in the file, but not known to this run.", w.cfg.Loop.SessionID))
+	w.resting = false
+	if !errors.Is(w.open.Append(ctx, nil, false), session.ErrChanged) {
+		return nil // a fault shows at the next write
 	}
-	return nil
+	return w.catchUp(ctx)
+}
+
+// catchUp reads the session again, so that the chain goes on behind what others
+// appended. It returns nil where they appended no message.
+func (w *journalWriter) catchUp(ctx context.Context) *journal.Transcript {
+	t, err := journal.Read(w.open.Load(ctx))
+	if err != nil || t.End == w.end {
+		return nil // after an error the next write is refused again
+	}
+	w.enc.Last, w.end, w.cut = t.Last, t.End, false
+	return t
 }
 
 func (w *journalWriter) append(ctx context.Context, lines [][]byte, sync bool) error {
@@ -200,6 +205,7 @@ func (w *journalWriter) release() {
 	if w.open == nil {
 		return
 	}
+	w.resting = true
 	if err := w.open.Release(); err != nil {
 		w.cfg.Warn(fmt.Sprintf("Session %s: %v", w.cfg.Loop.SessionID, err))
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/turnwright/turnwright/hook"
+	"github.com/turnwright/turnwright/internal/history"
 	"github.com/turnwright/turnwright/internal/journal"
 	"github.com/turnwright/turnwright/internal/loop"
 	"github.com/turnwright/turnwright/session"
@@ -30,7 +32,7 @@ func (s *Session) resume(r *Resume) {
 		s.held = slices.Clone(entries)
 	} else {
 		s.jour.about.resumed(r.Transcript)
-		s.jour.open, s.jour.exists, s.jour.enc.Last = r.Journal, true, r.Transcript.Last
+		s.jour.open, s.jour.exists, s.jour.resting, s.jour.enc.Last = r.Journal, true, true, r.Transcript.Last
 		s.jour.end, s.jour.cut = r.Transcript.End, r.Transcript.Cut
 	}
 	s.machine = loop.Fold(s.cfg.Loop, slices.Values(entries))
@@ -72,6 +74,25 @@ func (s *Session) copyOf(r *Resume) (entries []loop.Entry) {
 	}
 	s.jour.enc.Source, s.jour.enc.Origin = r.Source, origin
 	return entries
+}
+
+// rejoin takes in what other programs said in the session while it was idle
+// (decision 17), before a message starts a turn on top of it. What it tells of
+// their turns is theirs, so nothing is shown; model and mode stay those of this run.
+func (s *Session) rejoin(ev loop.Event) {
+	if _, sends := ev.(loop.Send); !sends || s.machine.State() != loop.Idle || s.machine.Turn().Drain || len(s.running) > 0 {
+		return
+	}
+	t := s.jour.others(s.base)
+	if t == nil {
+		return
+	}
+	mine := s.machine.Settings()
+	s.machine = loop.Fold(s.cfg.Loop, slices.Values(slices.Concat(t.Entries, s.held)))
+	s.assembler = history.Assembler{}
+	s.recover()
+	s.do(s.machine.Step(s.stamp(), loop.Hooks{Batch: s.hooks.run.Has(hook.PostToolBatch), Stop: s.hooks.run.Has(hook.Stop)}))
+	s.do(s.machine.Step(s.stamp(), loop.Configure{Model: mine.Model, Mode: mine.Mode}))
 }
 
 // recover brings the session of another process back into service before its

@@ -292,6 +292,7 @@ func (s *Session) step(p posted) {
 		cancel()
 		delete(s.running, p.effect)
 	}
+	s.rejoin(p.ev)
 	if s.recovering {
 		s.recover()
 	}

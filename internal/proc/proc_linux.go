@@ -394,28 +394,42 @@ func (f *Family) killAll() {
 
 // EndLeft kills what commands of a process that has ended have left: those that
 // have entry, a variable as "NAME=value", in their environment, and all that came
-// of them. It does nothing where this process has the variable itself, and on
-// systems other than Linux, where such processes are not found.
+// of them. It leaves those alone that another process of this program has started
+// and still waits for, does nothing where this process has the variable itself, and
+// on systems other than Linux, where such processes are not found.
 func EndLeft(entry string) {
 	if name, value, _ := strings.Cut(entry, "="); os.Getenv(name) == value {
 		return // it came of that command
 	}
-	marks := map[uint64]bool{}
+	marks, owned := map[uint64]bool{}, map[uint64]bool{}
 	for _, pid := range pids() {
 		raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 		if err != nil || !bytes.Contains(raw, []byte(entry+"\x00")) {
 			continue
 		}
-		if mark, ok := envMark(pid); ok && mark != 0 {
-			marks[mark] = true
+		mark, ok := envMark(pid)
+		st, there := readStatus(pid)
+		if !ok || !there || mark == 0 {
+			continue
+		}
+		marks[mark] = !owned[mark]
+		if st.ppid != os.Getpid() && isProgram(st.ppid) {
+			marks[mark], owned[mark] = false, true
 		}
 	}
-	if len(marks) == 0 {
+	if len(marks) == len(owned) {
 		return
 	}
 	s := NewFamily().search(func(v uint64) bool { return marks[v] })
 	s.byEnv = true
 	s.kill(nil)
+}
+
+// isProgram reports a process that runs the same program as this one.
+func isProgram(pid int) bool {
+	theirs, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
+	mine, own := os.Readlink("/proc/self/exe")
+	return err == nil && own == nil && theirs == mine
 }
 
 func ownSession(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
