@@ -119,7 +119,8 @@ func (k *killed) session(t *testing.T, r *rand.Rand, kills int, usual time.Durat
 	}))
 	defer srv.Close()
 	dir, temp := t.TempDir(), t.TempDir()
-	began, early := time.Now(), 0
+	var began time.Time
+	early := 0
 	for life := 0; ; life++ {
 		p := command(t, srv, "-p", "--allowedTools", "Bash")
 		p.Dir = dir
