@@ -14,6 +14,7 @@ import (
 // request has what was said there, the chain is one line, and of the turns each
 // run has its own.
 func TestWakeFolds(t *testing.T) {
+	changesJournals(t)
 	conform.Covers(t, "S-27", "K-374")
 	for _, resumed := range []bool{false, true} {
 		srv := agenttest.NewServer(t, agenttest.Respond(func(r *agenttest.Request) agenttest.Step {

@@ -221,6 +221,7 @@ func TestSessionInfo(t *testing.T) {
 // Sessions are renamed, tagged and deleted while another process has them open,
 // as a store of its own stands for here.
 func TestChangeOpenSessions(t *testing.T) {
+	changesJournals(t)
 	conform.Covers(t, "S-78", "S-79", "S-80", "S-84", "K-392", "K-390", "K-391", "K-393", "K-303")
 	srv := agenttest.NewServer(t, agenttest.Forever(agenttest.Text("hello")))
 	o := onDisk(t, srv)
