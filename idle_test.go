@@ -53,6 +53,9 @@ func TestWakeFolds(t *testing.T) {
 		ask(there, "three, use a tool")
 		ask(s, "four")
 		ask(there, "five") // and the other way round
+		if err := there.Close(); err != nil {
+			t.Fatal(err)
+		}
 		ask(s, "six")
 		const want = "user:one | assistant:answer to one | user:two | assistant:answer to two | user:three, use a tool | call:echo | result:42 | " +
 			"assistant:it is 42 | user:four | assistant:answer to four | user:five | assistant:answer to five | user:six"

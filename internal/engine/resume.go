@@ -80,7 +80,11 @@ func (s *Session) copyOf(r *Resume) (entries []loop.Entry) {
 // (decision 17), before a message starts a turn on top of it. What it tells of
 // their turns is theirs, so nothing is shown; model and mode stay those of this run.
 func (s *Session) rejoin(ev loop.Event) {
-	if _, sends := ev.(loop.Send); !sends || s.machine.State() != loop.Idle || s.machine.Turn().Drain || len(s.running) > 0 {
+	_, rejoins := ev.(loop.Send)
+	if _, closes := ev.(loop.Close); closes && s.used {
+		rejoins = true // its last line must not take theirs back
+	}
+	if !rejoins || s.machine.State() != loop.Idle || s.machine.Turn().Drain || len(s.running) > 0 {
 		return
 	}
 	t := s.jour.others(s.base)
@@ -88,7 +92,8 @@ func (s *Session) rejoin(ev loop.Event) {
 		return
 	}
 	mine := s.machine.Settings()
-	s.machine = loop.Fold(s.cfg.Loop, slices.Values(slices.Concat(t.Entries, s.held)))
+	s.held = nil // what was not written was decided on the old state
+	s.machine = loop.Fold(s.cfg.Loop, slices.Values(t.Entries))
 	s.assembler = history.Assembler{}
 	s.recover()
 	s.do(s.machine.Step(s.stamp(), loop.Hooks{Batch: s.hooks.run.Has(hook.PostToolBatch), Stop: s.hooks.run.Has(hook.Stop)}))
