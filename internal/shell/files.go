@@ -344,8 +344,35 @@ func Removed(words []Word) (targets []Word) {
 	return targets
 }
 
-// exactOnly are commands that no rule with a wildcard approves (P-65).
-var exactOnly = []string{"watch", "setsid", "ionice", "flock"}
+// exactOnly are commands that no rule with a wildcard approves (P-65): they run
+// another command, or are builtins that run what stands in an argument (an index
+// such as a[$(cmd)], a callback) or change what later names and commands mean.
+var exactOnly = namesOf("watch setsid ionice flock " +
+	"test [ let read mapfile readarray declare typeset local readonly export unset getopts printf " +
+	"compgen complete compopt jobs wait hash set shopt setopt alias unalias enable trap bind exec eval source . builtin coproc zmodload autoload")
+
+// plainValue holds what a value consists of that nothing is done with.
+const plainValue = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+,-"
+
+// setsNothing reports whether one of those builtins only does what its name says:
+// it prints, or sets variables that change nothing (P-63).
+func setsNothing(name string, args []Word) bool {
+	literal := !slices.ContainsFunc(args, func(w Word) bool { return !w.Literal })
+	switch name {
+	case "printf": // a format that is known, so that it is no -v
+		return len(args) > 0 && args[0].Literal && !strings.HasPrefix(args[0].Text, "-")
+	case "export", "readonly", "declare", "typeset", "local":
+		return !slices.ContainsFunc(args, func(w Word) bool {
+			variable, value, _ := strings.Cut(w.Source, "=")
+			return !SafeVariable(variable) || strings.Trim(value, plainValue) != ""
+		})
+	case "set":
+		return literal && !slices.ContainsFunc(args, func(w Word) bool { return strings.Trim(w.Text, "-+euo") != "" && w.Text != "pipefail" })
+	case "wait", "jobs":
+		return literal && !slices.ContainsFunc(args, func(w Word) bool { return strings.HasPrefix(w.Text, "-") })
+	}
+	return false
+}
 
 // gitShows are the subcommands that write what they show to a file with
 // --output.
@@ -384,7 +411,7 @@ func ExactOnly(words []Word) bool {
 	case "git":
 		return gitMayWrite(words)
 	default:
-		return slices.Contains(exactOnly, name)
+		return exactOnly.has(name) && !setsNothing(name, words[1:])
 	}
 	args := slices.Clone(words[1:])
 	for i, w := range args {
