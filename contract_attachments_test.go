@@ -111,6 +111,16 @@ func TestRefusedAttachmentIsWithdrawn(t *testing.T) {
 				return agenttest.HTTPError(400, "invalid_request_error", "messages.0.content.1.document.source.file.file_id: File not found"), true
 			}, "A document was attached; the API refused the request with it",
 		},
+		"download": {
+			parsed(t, `{"type":"image","source":{"type":"url","url":"https://example.com/broken.png"}}`), func(body []byte) (agenttest.Step, bool) {
+				return agenttest.HTTPError(400, "invalid_request_error", "Unable to download the file. Please verify the URL and try again."), bytes.Contains(body, []byte("broken.png"))
+			}, "An image was attached; the API refused the request with it",
+		},
+		"window": {
+			message.NewText(strings.Repeat("word ", 50_000)), func(body []byte) (agenttest.Step, bool) {
+				return agenttest.HTTPError(400, "invalid_request_error", "prompt is too long: 250000 tokens > 200000 maximum"), len(body) > 200_000
+			}, "the API refused the request with it",
+		},
 		"size": {message.NewText(large), func(body []byte) (agenttest.Step, bool) {
 			return agenttest.HTTPError(413, "request_too_large", "Request exceeds the maximum size"), len(body) > agenttest.MaxRequestBytes
 		}, "the API refused the request with it"},
@@ -148,6 +158,59 @@ func TestRefusedAttachmentIsWithdrawn(t *testing.T) {
 				t.Errorf("resumed: %+v", r)
 			}
 		})
+	}
+}
+
+// TestAddressThatDies: a URL that the API could read once and cannot any more is
+// withdrawn from where it stands in the history.
+func TestAddressThatDies(t *testing.T) {
+	conform.Covers(t, "L-200", "L-203")
+	const address = "https://example.com/a.png"
+	dead := false
+	srv := agenttest.NewServer(t, agenttest.Respond(func(r *agenttest.Request) agenttest.Step {
+		if dead && bytes.Contains(r.Body, []byte(address)) {
+			return agenttest.HTTPError(400, "invalid_request_error", "messages.0.content.1.image.source.url: Unable to download the file")
+		}
+		return agenttest.Text("fine")
+	}))
+	o := onDisk(t, srv)
+	s := start(t, o)
+	if _, err := s.Send(t.Context(), turnwright.Input{Text: "look", Blocks: []turnwright.Block{parsed(t, `{"type":"image","source":{"type":"url","url":"`+address+`"}}`)}}); err != nil {
+		t.Fatal(err)
+	}
+	first := readTurn(t, s)
+	if !bytes.Contains(srv.Last().Body, []byte(address)) {
+		t.Error("the image was not sent")
+	}
+	dead = true
+	send(t, s, "two")
+	send(t, s, "three")
+	out := readAll(t, s)
+	results := out.results()
+	if first.result.IsError || len(results) != 2 || !results[0].IsError || results[1].IsError {
+		t.Errorf("%s", out.shape())
+	}
+	o.Resume = s.ID()
+	if r := query(t, "four", o).result; r.IsError || !strings.Contains(said(srv.Last()), "An image was attached") {
+		t.Errorf("%+v: %s", r, said(srv.Last()))
+	}
+}
+
+// TestRequestTooLargeIsNotSent: what is above the API's size is known here; sent,
+// its answer would be lost and the request retried.
+func TestRequestTooLargeIsNotSent(t *testing.T) {
+	conform.Covers(t, "L-101", "L-203")
+	if testing.Short() {
+		t.Skip("34 MB through every layer")
+	}
+	srv := agenttest.NewServer(t, agenttest.KeepRequests(1), agenttest.Forever(agenttest.Text("fine")))
+	s := start(t, onDisk(t, srv))
+	send(t, s, strings.Repeat("0123456789abcdef", (agenttest.MaxRequestBytes+1<<20)/16))
+	send(t, s, "go on")
+	out := readAll(t, s)
+	results := out.results()
+	if len(results) != 2 || !results[0].IsError || results[0].APIErrorStatus == nil || *results[0].APIErrorStatus != 413 || results[1].IsError || srv.Count() != 1 {
+		t.Errorf("%s, %d requests", out.shape(), srv.Count())
 	}
 }
 

@@ -12,12 +12,13 @@ type Flags uint8
 
 // The flags of an item.
 const (
-	Meta    Flags = 1 << iota // no person and no model wrote it
-	Notice                    // an error notice of ours: shown, never sent (README decision 56)
-	Aborted                   // an interrupted partial response (L-194)
-	Summary                   // the summary that a compaction left
-	Elided                    // its tool outputs are replaced when a request is assembled
-	Refused                   // so is what it brought along: the API refused the request with it
+	Meta     Flags = 1 << iota // no person and no model wrote it
+	Notice                     // an error notice of ours: shown, never sent (README decision 56)
+	Aborted                    // an interrupted partial response (L-194)
+	Summary                    // the summary that a compaction left
+	Elided                     // its tool outputs are replaced when a request is assembled
+	Refused                    // so is what it brought along: the API refused the request with it
+	Oversize                   // so are its long texts: the request did not fit the window
 )
 
 // Item is one line of the chain. It must not change once it was appended.
@@ -87,14 +88,23 @@ func (h *History) Elide(uuids ...string) int {
 // blames what the user items there brought along, they are marked: from now on a
 // text stands for that (L-200).
 func (h *History) RefusedFor(text string) {
-	if !apiblock.Refused(text) {
+	flag := Refused
+	blame := apiblock.Blamed(text)
+	switch blame {
+	case apiblock.Nothing:
 		return
+	case apiblock.Window:
+		flag = Oversize
 	}
 	from := len(h.items)
 	for from > 0 && (h.items[from-1].Role == message.RoleUser || h.items[from-1].Flags&Notice != 0) {
 		from--
 	}
-	h.mark(Refused, func(i int, it *Item) bool { return i >= from && it.Role == message.RoleUser })
+	h.mark(flag, func(i int, it *Item) bool {
+		// What a file or a URL names may be gone since: then no item that names one
+		// can be sent again.
+		return it.Role == message.RoleUser && (i >= from || blame == apiblock.Address && slices.ContainsFunc(it.Blocks, apiblock.Named))
+	})
 }
 
 // mark gives the flag to the items that want it and lack it.

@@ -67,6 +67,9 @@ func prepare(it Item) []part {
 		if it.Flags&Refused != 0 {
 			b = apiblock.Withdraw(b)
 		}
+		if it.Flags&Oversize != 0 {
+			b = apiblock.Shorten(b)
+		}
 		p := newPart(b)
 		if !fits(p, it.Role) {
 			continue

@@ -152,6 +152,9 @@ func (c *Client) KeySource() string { return c.keySource }
 // Acquire waits for one of the process's connection slots (model.Acquirer).
 func (c *Client) Acquire(ctx context.Context) (release func(), err error) { return acquire(ctx) }
 
+// maxRequest is the API's limit on the body of a request, in bytes.
+const maxRequest = 32 << 20
+
 // Stream makes one attempt (model.Model). Its errors are *model.Error.
 func (c *Client) Stream(ctx context.Context, r *model.Request, on func(model.Event)) (*model.Response, error) {
 	if c.missing {
@@ -163,6 +166,14 @@ func (c *Client) Stream(ctx context.Context, r *model.Request, on func(model.Eve
 	b, err := body(r, c.extra)
 	if err != nil {
 		return nil, &model.Error{Kind: model.KindInvalidRequest, Message: err.Error(), Err: err, Host: c.host}
+	}
+	if size := b.size(); size > maxRequest {
+		// The API answers 413 and closes, often before the body is read, and then
+		// the answer is lost: it would look like a broken connection, and be retried.
+		return nil, &model.Error{
+			Kind: model.KindInvalidRequest, Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Host: c.host,
+			Message: fmt.Sprintf("Request exceeds the maximum size: %d bytes, of %d", size, maxRequest),
+		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
