@@ -288,7 +288,7 @@ func TestContractCounting(t *testing.T) {
 		srv, o := inMemory(t, agenttest.StrictEcho(), agenttest.Script(
 			agenttest.HTTPError(529, "overloaded_error", "busy"),
 			agenttest.Blocks(noteCall("a"), noteCall("b"), noteCall("c")),
-			agenttest.StopReason(agenttest.Text("thinking about it"), "pause_turn"),
+			agenttest.StopReason(agenttest.Text("thinking about it \n"), "pause_turn"),
 			agenttest.Call("echo", `{"text":"x"}`),
 			agenttest.StreamError(agenttest.Text("gone"), 2, "api_error", "sorry"),
 			agenttest.StopReason(agenttest.Text("The answer "), "max_tokens"),

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/turnwright/turnwright/message"
 )
@@ -161,6 +163,9 @@ func (w *writer) segment(s *segment, last bool) {
 			w.server[p.id] = true
 		}
 	}
+	if last && len(s.user) == 0 {
+		said = endTrimmed(said)
+	}
 	w.cut = s.cut && len(calls) > 0
 	if len(said) > 0 {
 		if w.first+len(w.out) == 0 {
@@ -185,6 +190,21 @@ func (w *writer) segment(s *segment, last bool) {
 	if len(heard) > before {
 		w.message(message.RoleUser, heard)
 	}
+}
+
+// endTrimmed returns the blocks without white space at the end of the last text: a
+// request that ends with the assistant, after pause_turn, may not have it there.
+func endTrimmed(said []part) []part {
+	if len(said) == 0 || said[len(said)-1].block.Type() != message.TypeText {
+		return said
+	}
+	p := said[len(said)-1]
+	text := p.block.Text()
+	if trimmed := strings.TrimRightFunc(text, unicode.IsSpace); trimmed != text {
+		p.block = message.NewText(trimmed)
+		said = append(slices.Clone(said[:len(said)-1]), p)
+	}
+	return said
 }
 
 // open writes the user message that the API wants before the assistant's.
