@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/turnwright/turnwright/internal/safeopen"
 	"github.com/turnwright/turnwright/tool"
 )
 
@@ -33,7 +33,7 @@ func openChange(ctx context.Context, c *tool.Call, field, given, verb string) (*
 	if denied(path) {
 		return nil, readDeniedError(verb)
 	}
-	at, err := locate(c.Env, field, path)
+	at, err := locate(c, field, path)
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +73,14 @@ func (p place) announce(c *tool.Call) error {
 // remember refreshes the record of the file, so that the next change needs no
 // read (T-79).
 func (p place) remember(c *tool.Call, data []byte) {
-	info, err := os.Stat(p.target)
+	dir, err := safeopen.OpenDir(filepath.Dir(p.target))
 	if err != nil {
 		return // gone again: the next change finds out
+	}
+	defer dir.Close()
+	info, err := dir.Lstat(filepath.Base(p.target))
+	if err != nil {
+		return
 	}
 	r := recordOf(info, data)
 	r.Size = int64(len(data))

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/turnwright/turnwright/permission"
 	"github.com/turnwright/turnwright/tool"
 )
 
@@ -62,12 +63,13 @@ func (s *session) call(name string, input any) (*tool.Result, error) {
 		return nil, err
 	}
 	tl, _, _ := s.tools.Get(name)
+	var accesses []permission.Access
 	if a, ok := tl.(tool.Accesser); ok {
-		if _, err := a.Accesses(raw); err != nil {
+		if accesses, err = a.Accesses(raw); err != nil {
 			return nil, err
 		}
 	}
-	return tl.Call(s.t.Context(), &tool.Call{ID: "toolu_1", Key: "key-1", Name: name, Input: raw, Env: s.env})
+	return tl.Call(s.t.Context(), &tool.Call{ID: "toolu_1", Key: "key-1", Name: name, Input: raw, Env: s.env, Approved: accesses})
 }
 
 // text calls a tool that must not fail and returns its text.
