@@ -24,11 +24,6 @@ func openDir(dir string) (*os.Root, error) {
 	if errors.Is(err, safeopen.ErrMoved) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, errMoved
 	}
-	if err != nil {
-		if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
-			return nil, errMoved
-		}
-	}
 	return root, err
 }
 

@@ -39,17 +39,17 @@ func MakeDir(path string) (*Dir, error) {
 // OpenRoot opens a directory as an [os.Root], for who works with more than the
 // names in it. The directory itself must be readable.
 func OpenRoot(path string) (*os.Root, error) {
+	// What is opened by its path may not be what the path says: it must be the
+	// directory to which one comes without following a link.
+	want, err := walk(path)
+	if err != nil {
+		return nil, err
+	}
 	root, err := os.OpenRoot(path)
 	if err != nil {
 		return nil, err
 	}
-	// What was opened by its path may not be what the path says: it must be the
-	// directory to which one comes without following a link.
-	want, err := walk(path)
-	var have fs.FileInfo
-	if err == nil {
-		have, err = root.Stat(".")
-	}
+	have, err := root.Stat(".")
 	if err == nil && !os.SameFile(want, have) {
 		err = &fs.PathError{Op: "open", Path: path, Err: ErrMoved}
 	}

@@ -214,8 +214,10 @@ func step(dir int, name string, flags int, perm fs.FileMode) (int, error) {
 	case err == unix.ELOOP:
 		return -1, ErrMoved
 	case err == unix.ENOTDIR: // a link too, where a directory is asked for
-		if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
-			return -1, ErrMoved
+		if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+			if typ := st.Mode & unix.S_IFMT; typ == unix.S_IFLNK || typ == unix.S_IFDIR { // or it was one just now
+				return -1, ErrMoved
+			}
 		}
 		return -1, err
 	case err != nil:
