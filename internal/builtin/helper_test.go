@@ -124,3 +124,27 @@ func (s *session) content(name string) string {
 }
 
 type in = map[string]any
+
+// judged prepares a call and judges it as a gate that allows what lies in the
+// session's directory.
+func (s *session) judged(name string, input any) (*tool.Call, bool) {
+	s.t.Helper()
+	raw, err := json.Marshal(input)
+	if err == nil {
+		raw, err = s.tools.Prepare(s.env, name, raw)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	tl, _, _ := s.tools.Get(name)
+	accesses, err := tl.(tool.Accesser).Accesses(raw)
+	if err != nil {
+		return nil, false
+	}
+	for _, a := range accesses {
+		if a.Target != s.env.Dir && !strings.HasPrefix(a.Target, s.env.Dir+string(filepath.Separator)) {
+			return nil, false
+		}
+	}
+	return &tool.Call{ID: "toolu_1", Key: "key-1", Name: name, Input: raw, Env: s.env, Approved: accesses}, true
+}

@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/turnwright/turnwright/internal/conform"
-	"github.com/turnwright/turnwright/tool"
 	"golang.org/x/sys/unix"
 )
 
@@ -128,28 +126,4 @@ func TestSwappedWay(t *testing.T) {
 			}
 		})
 	}
-}
-
-// judged prepares a call and judges it as a gate that allows what lies in the
-// session's directory.
-func (s *session) judged(name string, input any) (*tool.Call, bool) {
-	s.t.Helper()
-	raw, err := json.Marshal(input)
-	if err == nil {
-		raw, err = s.tools.Prepare(s.env, name, raw)
-	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	tl, _, _ := s.tools.Get(name)
-	accesses, err := tl.(tool.Accesser).Accesses(raw)
-	if err != nil {
-		return nil, false
-	}
-	for _, a := range accesses {
-		if a.Target != s.env.Dir && !strings.HasPrefix(a.Target, s.env.Dir+"/") {
-			return nil, false
-		}
-	}
-	return &tool.Call{ID: "toolu_1", Key: "key-1", Name: name, Input: raw, Env: s.env, Approved: accesses}, true
 }
