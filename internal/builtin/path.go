@@ -143,12 +143,16 @@ var errMissing = fs.ErrNotExist
 // directory, a pipe, a device or a socket is refused at once, without opening it
 // where that could block (T-50, B-093).
 func openRegular(path string) (*os.File, fs.FileInfo, error) {
-	mode, err := safeopen.Mode(path)
-	if err != nil {
-		return nil, nil, describeMissing(path, path, err)
-	}
-	if err := checkRegular(path, mode); err != nil {
-		return nil, nil, err
+	// A quick look, by whatever way the path leads now; only what is said of
+	// something else than a file must be true of the approved one.
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+		mode, err := safeopen.Mode(path)
+		if err != nil {
+			return nil, nil, describeMissing(path, path, err)
+		}
+		if err := checkRegular(path, mode); err != nil {
+			return nil, nil, err
+		}
 	}
 	// The file may have been replaced since: opening does not wait for the
 	// other end of a pipe, and what was opened is looked at once more.
