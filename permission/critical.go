@@ -18,6 +18,12 @@ var variableTail = regexp.MustCompile(`(?:\$[A-Za-z_0-9@*?#!-]+|\$\{[^}]*\}|\$\(
 var homeNames = regexp.MustCompile(`^"?(?:\$(?:HOME|PWD|OLDPWD)|\$\{(?:HOME|PWD|OLDPWD)(?:[^A-Za-z0-9_}][^}]*)?\}|` +
 	`\$\([^)]*\b(?:pwd|show-toplevel|realpath|dirname|readlink)\b.*\)|` + "`[^`]*\\b(?:pwd|show-toplevel|realpath|dirname|readlink)\\b.*`" + `)"?(?:/\.?)*"?$`)
 
+// homeDefault is one of them as what a variable is taken for.
+var homeDefault = regexp.MustCompile(`^\$\{[A-Za-z_0-9]+:?[-=+?](?:\$\{?(?:HOME|PWD|OLDPWD)\b|~)`)
+
+// emptyQuotes takes out what quotes nothing: ""$HOME is $HOME.
+var emptyQuotes = strings.NewReplacer(`"`, "", `''`, "")
+
 // upFrom is a parent of what something expands to: it may be any directory.
 var upFrom = regexp.MustCompile(`(?:^|[/"])\.\."?(?:/|$)`)
 
@@ -38,7 +44,9 @@ func (p *Policy) criticalTarget(at *place, w shell.Word) bool {
 		return false // an empty word
 	}
 	if !w.Glob {
-		return variableTail.MatchString(w.Source) || homeNames.MatchString(w.Source) || upFrom.MatchString(w.Source)
+		bare := emptyQuotes.Replace(w.Source)
+		return variableTail.MatchString(w.Source) || homeNames.MatchString(w.Source) || homeNames.MatchString(bare) ||
+			homeDefault.MatchString(bare) || upFrom.MatchString(w.Source)
 	}
 	if w.Tilde && (w.Prefix == w.Flat || !strings.HasPrefix(w.Prefix, "~/")) {
 		return true // the home directory of somebody
@@ -48,6 +56,9 @@ func (p *Policy) criticalTarget(at *place, w shell.Word) bool {
 		return true // a brace or a glob that may leave its directory
 	}
 	prefix := w.Prefix[strings.LastIndexByte(w.Prefix, '/')+1:]
+	if p.globReaches(at, dir, w.Flat[len(w.Prefix)-len(prefix):]) {
+		return true
+	}
 	if strings.Contains(w.Flat[len(w.Prefix)-len(prefix):], "/") && !strings.HasSuffix(w.Flat, "/") {
 		// What the glob names lies deeper, unless its directory is the root.
 		return dir == "/"
@@ -87,6 +98,30 @@ func (p *Policy) criticalGlob(dir, prefix string) bool {
 		rel, err := filepath.Rel(dir, d)
 		return err == nil && filepath.IsLocal(rel) && strings.HasPrefix(rel, prefix)
 	})
+}
+
+// globReaches reports whether a glob below dir may become the home directory, a
+// directory that the session works in, or one above them: /home/m?.
+func (p *Policy) globReaches(at *place, dir, glob string) bool {
+	all, _ := at.accesses(Write, dir)
+	for _, a := range all {
+		for _, c := range slices.Concat(p.home, p.start) {
+			rel, err := filepath.Rel(a.Target, c)
+			if err != nil || rel == "." || !filepath.IsLocal(rel) {
+				continue
+			}
+			names, left := strings.Split(filepath.ToSlash(rel), "/"), strings.Split(strings.TrimRight(glob, "/"), "/")
+			for i, part := range left {
+				if i == len(names) || !strings.ContainsAny(part, "{,}") && !globbed(part, names[i]) {
+					break // it lies deeper, or is another
+				}
+				if i == len(left)-1 || strings.ContainsAny(part, "{,}") {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // removal finds what may remove something in a text that could not be read.

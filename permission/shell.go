@@ -468,15 +468,22 @@ func (c *command) ownTexts(f func(text string, quoted bool) bool) bool {
 	return false
 }
 
-// partTexts is texts for one part, without the scripts inside it.
+// partTexts is texts for one part, without the scripts inside it. Rules that allow
+// do not see them: a command without some of its options is another one.
 func (c *command) partTexts(i int, f func(text string, quoted bool) bool) bool {
 	at := &c.parts[i]
 	if at.text != "" && f(at.text, true) {
 		return true
 	}
 	for j := range at.inner {
-		if in := &at.inner[j]; f(in.text, true) || f(in.loose, false) {
+		in := &at.inner[j]
+		if f(in.text, true) || f(in.loose, false) {
 			return true
+		}
+		for _, words := range shell.Direct(in.words) {
+			if f(shell.Text(words), true) || shell.Quoted(words) && f(shell.Unquoted(words), false) {
+				return true
+			}
 		}
 	}
 	return false

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/turnwright/turnwright/message"
+	"github.com/turnwright/turnwright/permission"
 )
 
 // Tool is something that the model can call. Call may be called from several
@@ -42,6 +43,11 @@ type Call struct {
 	Name  string          // the name the model used
 	Input json.RawMessage // final input: as the model wrote it, or as a rule changed it
 	Env   *Env
+	// Approved are the accesses of the call as they were judged when it was
+	// allowed, for a tool that says what it accesses (Accesser). A path's Target is
+	// where it led then: a tool works on that, whatever links say by now. nil:
+	// nobody judged the call, and the tool resolves paths itself.
+	Approved []permission.Access
 }
 
 // Env is what a call knows of its session.

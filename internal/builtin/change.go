@@ -33,7 +33,7 @@ func openChange(ctx context.Context, c *tool.Call, field, given, verb string) (*
 	if denied(path) {
 		return nil, readDeniedError(verb)
 	}
-	at, err := locate(c.Env, field, path)
+	at, err := locate(c, field, path)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (p place) announce(c *tool.Call) error {
 // remember refreshes the record of the file, so that the next change needs no
 // read (T-79).
 func (p place) remember(c *tool.Call, data []byte) {
-	info, err := os.Stat(p.target)
+	info, err := os.Lstat(p.target) // of another file's time no more comes than one more look at the content
 	if err != nil {
 		return // gone again: the next change finds out
 	}

@@ -60,7 +60,7 @@ func recordOf(info fs.FileInfo, content []byte) fileRecord {
 // relative to the current directory. The file must be a regular one; one that
 // is too large to be hashed is known by size and time.
 func recordRead(env *tool.Env, path string) error {
-	at, err := locate(env, "path", path)
+	at, err := locate(&tool.Call{Env: env}, "path", path)
 	if err != nil {
 		return err
 	}

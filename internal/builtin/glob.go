@@ -118,7 +118,16 @@ func (g *Glob) Call(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch dir, err := statRoot(root); {
+	from := filepath.Join(root, filepath.FromSlash(first(search.SplitPattern(filepath.ToSlash(in.Pattern)))))
+	real, err := resolve(c, from)
+	realRoot := real
+	if err == nil && from != root { // which must be there all the same
+		realRoot, err = permission.Resolve(root)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("path: %w", err)
+	}
+	switch dir, err := statRoot(root, realRoot); {
 	case err != nil:
 		return nil, fmt.Errorf("path: %w", err)
 	case !dir:
@@ -127,10 +136,10 @@ func (g *Glob) Call(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 	limited, cancel := g.limit(ctx, globTime(c.Env))
 	defer cancel()
 	found, err := search.Glob(limited, search.GlobOptions{
-		Root: root, Pattern: in.Pattern, Limit: globCap,
+		Root: root, Real: real, Pattern: in.Pattern, Limit: globCap,
 		Hidden: !switchedOff(c.Env, "CLAUDE_CODE_GLOB_HIDDEN"),
 		Ignore: switchedOff(c.Env, "CLAUDE_CODE_GLOB_NO_IGNORE"),
-		Skip:   skipDenied(c.Env, filepath.Join(root, filepath.FromSlash(first(search.SplitPattern(in.Pattern))))),
+		Skip:   skipDenied(c.Env, from, real),
 		Getenv: c.Env.Getenv,
 	})
 	switch {

@@ -108,11 +108,11 @@ func (*Grep) Call(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 	if err := json.Unmarshal(c.Input, &in); err != nil {
 		return nil, fmt.Errorf("Grep: %w", err)
 	}
-	opts, err := in.options(c.Env)
+	opts, err := in.options(c)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := statRoot(opts.Root)
+	dir, err := statRoot(opts.Root, opts.Real)
 	if err != nil {
 		return nil, fmt.Errorf("path: %w", err)
 	}
@@ -128,7 +128,7 @@ func (*Grep) Call(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 
 // options turns the input into what the engine takes; what the engine refuses
 // is an error with its words (T-99).
-func (in *grepInput) options(env *tool.Env) (o search.GrepOptions, err error) {
+func (in *grepInput) options(c *tool.Call) (o search.GrepOptions, err error) {
 	switch {
 	case in.Pattern == "":
 		return o, errors.New("pattern: is empty")
@@ -147,8 +147,12 @@ func (in *grepInput) options(env *tool.Env) (o search.GrepOptions, err error) {
 	default:
 		return o, fmt.Errorf("output_mode: %q: must be content, files_with_matches or count", in.OutputMode)
 	}
+	env := c.Env
 	if o.Root, err = searchRoot(env, in.Path); err != nil {
 		return o, err
+	}
+	if o.Real, err = resolve(c, o.Root); err != nil {
+		return o, fmt.Errorf("path: %w", err)
 	}
 	if o.Matcher, err = search.Compile(in.Pattern, in.IgnoreCase, in.Multiline); err != nil {
 		return o, fmt.Errorf("pattern: %w", err)
@@ -162,7 +166,7 @@ func (in *grepInput) options(env *tool.Env) (o search.GrepOptions, err error) {
 		}
 	}
 	o.Hidden, o.Ignore = true, true
-	o.Skip, o.Getenv, o.Name = skipDenied(env, o.Root), env.Getenv, namer(env)
+	o.Skip, o.Getenv, o.Name = skipDenied(env, o.Root, o.Real), env.Getenv, namer(env)
 	o.Offset, o.Limit = count(in.Offset), defaultHeadLimit
 	if in.HeadLimit != nil {
 		o.Limit = count(*in.HeadLimit)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/turnwright/turnwright/permission"
 	"github.com/turnwright/turnwright/tool"
 )
 
@@ -62,12 +63,13 @@ func (s *session) call(name string, input any) (*tool.Result, error) {
 		return nil, err
 	}
 	tl, _, _ := s.tools.Get(name)
+	var accesses []permission.Access
 	if a, ok := tl.(tool.Accesser); ok {
-		if _, err := a.Accesses(raw); err != nil {
+		if accesses, err = a.Accesses(raw); err != nil {
 			return nil, err
 		}
 	}
-	return tl.Call(s.t.Context(), &tool.Call{ID: "toolu_1", Key: "key-1", Name: name, Input: raw, Env: s.env})
+	return tl.Call(s.t.Context(), &tool.Call{ID: "toolu_1", Key: "key-1", Name: name, Input: raw, Env: s.env, Approved: accesses})
 }
 
 // text calls a tool that must not fail and returns its text.
@@ -122,3 +124,27 @@ func (s *session) content(name string) string {
 }
 
 type in = map[string]any
+
+// judged prepares a call and judges it as a gate that allows what lies in the
+// session's directory.
+func (s *session) judged(name string, input any) (*tool.Call, bool) {
+	s.t.Helper()
+	raw, err := json.Marshal(input)
+	if err == nil {
+		raw, err = s.tools.Prepare(s.env, name, raw)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	tl, _, _ := s.tools.Get(name)
+	accesses, err := tl.(tool.Accesser).Accesses(raw)
+	if err != nil {
+		return nil, false
+	}
+	for _, a := range accesses {
+		if a.Target != s.env.Dir && !strings.HasPrefix(a.Target, s.env.Dir+string(filepath.Separator)) {
+			return nil, false
+		}
+	}
+	return &tool.Call{ID: "toolu_1", Key: "key-1", Name: name, Input: raw, Env: s.env, Approved: accesses}, true
+}

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-func keepOwner(string, fs.FileInfo) bool { return true }
+func keepOwner(*os.File, fs.FileInfo) bool { return true }
 
 func linkCount(fs.FileInfo) uint64 { return 1 }
 

@@ -8,21 +8,21 @@ import (
 	"syscall"
 )
 
-// keepOwner gives path the owner and group in info and reports whether it now
+// keepOwner gives a file the owner and group in info and reports whether it now
 // has them. Only the superuser may give a file away.
-func keepOwner(path string, info fs.FileInfo) bool {
+func keepOwner(f *os.File, info fs.FileInfo) bool {
 	want, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return true
 	}
-	now, err := os.Stat(path)
+	now, err := f.Stat()
 	if err != nil {
 		return false
 	}
 	if have, ok := now.Sys().(*syscall.Stat_t); ok && have.Uid == want.Uid && have.Gid == want.Gid {
 		return true
 	}
-	return os.Chown(path, int(want.Uid), int(want.Gid)) == nil
+	return f.Chown(int(want.Uid), int(want.Gid)) == nil
 }
 
 // linkCount is the number of names that a file has.

@@ -11,6 +11,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/turnwright/turnwright/internal/safeopen"
 	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/permission"
 	"github.com/turnwright/turnwright/tool"
@@ -111,40 +112,57 @@ func pathAccess(kind permission.Kind, path string) ([]permission.Access, error) 
 type place struct{ path, target string }
 
 // locate finds the place that a field of the input names.
-func locate(env *tool.Env, field, given string) (place, error) {
-	path, err := absolute(env, field, given)
+func locate(c *tool.Call, field, given string) (place, error) {
+	path, err := absolute(c.Env, field, given)
 	if err != nil {
 		return place{}, err
 	}
-	target, err := permission.Resolve(path)
+	target, err := resolve(c, path)
 	if err != nil {
 		return place{}, fmt.Errorf("%s: %w", field, err)
 	}
 	return place{path, target}, nil
 }
 
+// resolve returns where an absolute path led when the call was approved, or where
+// it leads now, if nobody was asked. What is opened there must be reached without
+// a link, see safeopen.
+func resolve(c *tool.Call, path string) (string, error) {
+	for _, a := range c.Approved {
+		if a.Written == path && (a.Kind == permission.Read || a.Kind == permission.Write) {
+			return a.Target, nil
+		}
+	}
+	return permission.Resolve(path)
+}
+
 // errMissing is wrapped where a file does not exist.
 var errMissing = fs.ErrNotExist
 
-// openRegular opens a regular file for reading. A directory, a pipe, a device
-// or a socket is refused at once, without opening it where that could block
-// (T-50, B-093).
+// openRegular opens a regular file for reading; its path has no link in it. A
+// directory, a pipe, a device or a socket is refused at once, without opening it
+// where that could block (T-50, B-093).
 func openRegular(path string) (*os.File, fs.FileInfo, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, nil, describeMissing(path, err)
-	}
-	if err := checkRegular(path, info); err != nil {
-		return nil, nil, err
+	// A quick look, by whatever way the path leads now; only what is said of
+	// something else than a file must be true of the approved one.
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+		mode, err := safeopen.Mode(path)
+		if err != nil {
+			return nil, nil, describeMissing(path, path, err)
+		}
+		if err := checkRegular(path, mode); err != nil {
+			return nil, nil, err
+		}
 	}
 	// The file may have been replaced since: opening does not wait for the
 	// other end of a pipe, and what was opened is looked at once more.
-	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
+	f, err := safeopen.Open(path, os.O_RDONLY, 0)
 	if err != nil {
-		return nil, nil, describeMissing(path, err)
+		return nil, nil, describeMissing(path, path, err)
 	}
-	if info, err = f.Stat(); err == nil {
-		err = checkRegular(path, info)
+	info, err := f.Stat()
+	if err == nil {
+		err = checkRegular(path, info.Mode())
 	}
 	if err != nil {
 		f.Close()
@@ -153,9 +171,9 @@ func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-func checkRegular(path string, info fs.FileInfo) error {
+func checkRegular(path string, m fs.FileMode) error {
 	what := ""
-	switch m := info.Mode(); {
+	switch {
 	case m.IsRegular():
 		return nil
 	case m.IsDir():
@@ -173,9 +191,11 @@ func checkRegular(path string, info fs.FileInfo) error {
 }
 
 // describeMissing names the path and, for a missing file, up to five siblings
-// with a similar name (T-51).
-func describeMissing(path string, err error) error {
+// with a similar name (T-51). real is the path without a link in it.
+func describeMissing(path, real string, err error) error {
 	switch {
+	case errors.Is(err, safeopen.ErrMoved):
+		return fmt.Errorf("%s was not opened: %w", path, safeopen.ErrMoved)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s cannot be read: permission denied", path)
 	case !errors.Is(err, fs.ErrNotExist):
@@ -187,7 +207,7 @@ func describeMissing(path string, err error) error {
 	}
 	text := ""
 	dir := filepath.Dir(path)
-	switch similar, dirErr := similarNames(dir, filepath.Base(path)); {
+	switch similar, dirErr := similarNames(filepath.Dir(real), filepath.Base(real)); {
 	case errors.Is(dirErr, fs.ErrNotExist):
 		text = fmt.Sprintf("; its directory %s does not exist either", dir)
 	case len(similar) > 0:
@@ -206,7 +226,7 @@ func (doesNotExist) Is(target error) bool { return target == errMissing }
 const maxSiblings = 10_000
 
 func similarNames(dir, name string) ([]string, error) {
-	d, err := os.Open(dir)
+	d, err := safeopen.Open(dir, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}

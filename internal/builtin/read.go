@@ -81,7 +81,7 @@ func (*Read) Call(ctx context.Context, c *tool.Call) (*tool.Result, error) {
 	if in.Offset > maxLine || in.Limit > maxLine {
 		return nil, fmt.Errorf("offset and limit: at most %d", int64(maxLine))
 	}
-	at, err := locate(c.Env, "file_path", in.FilePath)
+	at, err := locate(c, "file_path", in.FilePath)
 	if err != nil {
 		return nil, err
 	}

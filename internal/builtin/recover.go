@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/turnwright/turnwright/message"
@@ -35,7 +34,7 @@ func findFile(ctx context.Context, c *tool.Call, path, verb string) (*recovery, 
 	if err != nil {
 		return nil, false
 	}
-	_ = os.Remove(tempName(ch.target, c.Key)) // most often there is none
+	removeTemp(ch.target, c.Key) // most often there is none
 	r := &recovery{change: ch}
 	r.data, r.info, err = readForEdit(ch.target)
 	switch {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -197,7 +198,7 @@ func TestRecoverAfterKill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		temp := tempName(path, "key-1")
+		temp := filepath.Join(filepath.Dir(path), tempName(path, "key-1"))
 		until(ended, func() bool {
 			part, _ := os.Stat(temp)
 			now, err := os.Stat(path)

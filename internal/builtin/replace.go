@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/turnwright/turnwright/internal/safeopen"
 )
 
 // errChangedMeanwhile says that a file is not any more what it was when it was
@@ -24,12 +26,18 @@ var errChangedMeanwhile = errors.New("it was changed by something else at this v
 // such as a mount point. Nothing is forced to the disk: a crash of the process
 // loses nothing, one of the machine may.
 //
-// target must have no symbolic link at its end. key tells calls apart, see
-// tempName.
+// target must have no symbolic link in it. All is done in its directory once that
+// is open, wherever it is moved to. key tells calls apart, see tempName.
 func replaceFile(target string, data []byte, info fs.FileInfo, key string) error {
+	dir, err := safeopen.OpenDir(filepath.Dir(target))
+	if err != nil {
+		return cause(err)
+	}
+	defer dir.Close()
+	base := filepath.Base(target)
 	// A file that may not be written stays as it is: a rename asks only for
 	// the directory's permission.
-	f, err := os.OpenFile(target, os.O_WRONLY|openNonblock, 0)
+	f, err := dir.Open(base, os.O_WRONLY, 0)
 	if err != nil {
 		return cause(err)
 	}
@@ -40,34 +48,38 @@ func replaceFile(target string, data []byte, info fs.FileInfo, key string) error
 	if linkCount(info) > 1 {
 		return overwrite(f, data)
 	}
-	tmp, err := writeTemp(target, data, key, 0o600)
+	alike := true // the new file could be made like the old one
+	tmp, err := writeTemp(dir, target, data, key, 0o600, func(t *os.File) {
+		alike = keepOwner(t, info) && keepAttributes(f, t) &&
+			t.Chmod(info.Mode().Perm()|info.Mode()&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky)) == nil
+	})
 	if errors.Is(err, fs.ErrPermission) {
 		return overwrite(f, data)
 	}
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp) // gone already when the rename was done
-	if !keepOwner(tmp, info) || !keepAttributes(target, tmp) {
+	defer dir.Remove(tmp) // gone already when the rename was done
+	if !alike {
 		return overwrite(f, data)
 	}
-	if err := os.Chmod(tmp, info.Mode().Perm()|info.Mode()&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky)); err != nil {
-		return overwrite(f, data)
-	}
-	switch now, err := os.Lstat(target); {
+	switch now, err := dir.Lstat(base); {
 	case err != nil:
 		return cause(err)
 	case !sameState(info, now):
 		return errChangedMeanwhile
 	}
 	closeForRename(f)
-	if err := os.Rename(tmp, target); err == nil {
+	if err := dir.Rename(tmp, base); err == nil {
 		return nil
 	}
-	if f, err = os.OpenFile(target, os.O_WRONLY|openNonblock, 0); err != nil {
+	if f, err = dir.Open(base, os.O_WRONLY, 0); err != nil {
 		return cause(err)
 	}
 	defer f.Close()
+	if now, err := f.Stat(); err != nil || !sameState(info, now) {
+		return errors.Join(errChangedMeanwhile, cause(err))
+	}
 	return overwrite(f, data)
 }
 
@@ -80,56 +92,73 @@ func sameState(before, now fs.FileInfo) bool {
 // createFile makes a new file and the directories above it (T-66), whole or
 // not at all. A file that came into being meanwhile is not overwritten.
 func createFile(target string, data []byte, key string) error {
-	if err := os.MkdirAll(filepath.Dir(target), 0o777); err != nil {
+	dir, err := safeopen.MakeDir(filepath.Dir(target))
+	if err != nil {
 		return cause(err)
 	}
-	tmp, err := writeTemp(target, data, key, 0o666)
+	defer dir.Close()
+	base := filepath.Base(target)
+	tmp, err := writeTemp(dir, target, data, key, 0o666, nil)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp)
+	defer dir.Remove(tmp)
 	// A link is made only where the name is free; a rename would take it.
-	err = os.Link(tmp, target)
+	err = dir.Link(tmp, base)
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return cause(err)
 	}
 	// The file system knows no hard links.
-	f, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := dir.Open(base, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return cause(err)
 	}
-	return fill(f, data)
+	return fill(dir, base, f, data, nil)
 }
 
-// tempName is the name of the temporary file of a call beside target. It is
-// the same when the call is looked at after a crash, so that nothing is left.
+// tempName is the name of the temporary file of a call, in the directory of
+// target. It is the same when the call is looked at after a crash, so that
+// nothing is left.
 func tempName(target, key string) string {
 	sum := sha256.Sum256([]byte(key + "\x00" + target))
-	return filepath.Join(filepath.Dir(target), ".turnwright-"+hex.EncodeToString(sum[:8])+".tmp")
+	return ".turnwright-" + hex.EncodeToString(sum[:8]) + ".tmp"
 }
 
-// writeTemp writes data to a new file in the directory of target.
-func writeTemp(target string, data []byte, key string, mode fs.FileMode) (name string, err error) {
+// removeTemp removes the temporary file of a call, if there is one.
+func removeTemp(target, key string) {
+	dir, err := safeopen.OpenDir(filepath.Dir(target))
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	_ = dir.Remove(tempName(target, key))
+}
+
+// writeTemp writes data to a new file in the directory of target. finish, if not
+// nil, is called with the file before it is closed.
+func writeTemp(dir *safeopen.Dir, target string, data []byte, key string, mode fs.FileMode, finish func(*os.File)) (name string, err error) {
 	name = tempName(target, key)
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	f, err := os.OpenFile(name, flags, mode)
+	f, err := dir.Open(name, flags, mode)
 	if errors.Is(err, fs.ErrExist) { // left by a crash
-		if err = os.Remove(name); err == nil {
-			f, err = os.OpenFile(name, flags, mode)
+		if err = dir.Remove(name); err == nil {
+			f, err = dir.Open(name, flags, mode)
 		}
 	}
 	if err != nil {
 		return "", cause(err)
 	}
-	return name, fill(f, data)
+	return name, fill(dir, name, f, data, finish)
 }
 
 // fill writes a new file and closes it; one that cannot be filled is removed.
-func fill(f *os.File, data []byte) error {
+func fill(dir *safeopen.Dir, name string, f *os.File, data []byte, finish func(*os.File)) error {
 	_, err := f.Write(data)
+	if err == nil && finish != nil {
+		finish(f)
+	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		os.Remove(f.Name())
-		return cause(err)
+		return errors.Join(cause(err), cause(dir.Remove(name)))
 	}
 	return nil
 }

@@ -3,10 +3,10 @@ package builtin
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/turnwright/turnwright/internal/safeopen"
 	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/permission"
 	"github.com/turnwright/turnwright/tool"
@@ -59,14 +59,10 @@ func searchAccess(path string) ([]permission.Access, error) {
 
 // skipDenied returns what tells a search which files deny rules cover (T-95):
 // by the name that they are found under, and by their real one where the root
-// was reached through a link. It is nil when no rule can cover any.
-func skipDenied(env *tool.Env, root string) func(path string) bool {
+// was reached through a link; real is the root without one. It is nil when no rule can cover any.
+func skipDenied(env *tool.Env, root, real string) func(path string) bool {
 	denied := env.ReadDenied
-	if denied == nil {
-		return nil
-	}
-	real, err := permission.Resolve(root)
-	if err != nil || real == root {
+	if denied == nil || real == root {
 		return denied
 	}
 	return func(path string) bool {
@@ -93,17 +89,17 @@ func namer(env *tool.Env) func(path string) string {
 	}
 }
 
-// statRoot looks at where a search begins: a missing path or a special file is
-// an error that says so.
-func statRoot(path string) (dir bool, err error) {
-	info, err := os.Stat(path)
+// statRoot looks at where a search begins; real is the path without a link in it.
+// A missing path or a special file is an error that says so.
+func statRoot(path, real string) (dir bool, err error) {
+	mode, err := safeopen.Mode(real)
 	switch {
 	case err != nil:
-		return false, describeMissing(path, err)
-	case info.IsDir():
+		return false, describeMissing(path, real, err)
+	case mode.IsDir():
 		return true, nil
 	}
-	return false, checkRegular(path, info)
+	return false, checkRegular(path, mode)
 }
 
 func quantity(n int, one, many string) string {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/turnwright/turnwright/internal/conform"
+	"github.com/turnwright/turnwright/internal/safeopen"
 	"pgregory.net/rapid"
 )
 
@@ -192,7 +193,7 @@ func TestReplaceLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := replaceFile(link, []byte("two"), info, "key"); !errors.Is(err, errChangedMeanwhile) {
+	if err := replaceFile(link, []byte("two"), info, "key"); !errors.Is(err, safeopen.ErrMoved) {
 		t.Errorf("got %v", err)
 	}
 	if now, err := os.Lstat(link); err != nil || now.Mode().Type() != fs.ModeSymlink || s.content("f") != "one" {
@@ -317,7 +318,7 @@ func TestReplaceRaces(t *testing.T) {
 		t.Error("it came back")
 	}
 	// A temporary file that a crash left is no hindrance.
-	s.write(filepath.Base(tempName(path, "k")), "left")
+	s.write(tempName(path, "k"), "left")
 	if err := createFile(path, []byte("made"), "k"); err != nil || s.content("f") != "made" {
 		t.Errorf("got %q, %v", s.content("f"), err)
 	}

@@ -2,13 +2,18 @@
 
 package builtin
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
 
-// keepAttributes gives to the extended attributes of from, access control
+	"golang.org/x/sys/unix"
+)
+
+// keepAttributes gives a copy the extended attributes of its source, access control
 // lists among them, and reports whether it has all of them.
-func keepAttributes(from, to string) bool {
+func keepAttributes(source, copied *os.File) bool {
+	from, to := int(source.Fd()), int(copied.Fd())
 	list := make([]byte, 4<<10)
-	n, err := unix.Listxattr(from, list)
+	n, err := unix.Flistxattr(from, list)
 	switch {
 	case err == unix.ENOTSUP || err == unix.ENOSYS:
 		return true // the file system has none
@@ -17,16 +22,16 @@ func keepAttributes(from, to string) bool {
 	}
 	value := make([]byte, 64<<10)
 	for name := range attributeNames(list[:n]) {
-		n, err := unix.Getxattr(from, name, value)
+		n, err := unix.Fgetxattr(from, name, value)
 		if err != nil {
 			return false
 		}
 		if have := make([]byte, n); n > 0 {
-			if m, err := unix.Getxattr(to, name, have); err == nil && string(have[:m]) == string(value[:n]) {
+			if m, err := unix.Fgetxattr(to, name, have); err == nil && string(have[:m]) == string(value[:n]) {
 				continue // given by the system, as security labels are
 			}
 		}
-		if unix.Setxattr(to, name, value[:n], 0) != nil {
+		if unix.Fsetxattr(to, name, value[:n], 0) != nil {
 			return false
 		}
 	}

@@ -5,6 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
+
+	"github.com/turnwright/turnwright/internal/safeopen"
 )
 
 var (
@@ -17,27 +20,11 @@ var (
 // openDir opens a directory whose path had no link in it. With one it is
 // errMoved, at whatever moment it was put there.
 func openDir(dir string) (*os.Root, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
-			return nil, errMoved
-		}
-		return nil, err
+	root, err := safeopen.OpenRoot(dir)
+	if errors.Is(err, safeopen.ErrMoved) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, errMoved
 	}
-	// What was opened by its path may not be what the path says: it must be the
-	// directory to which one comes without following a link.
-	want, err := walk(dir)
-	var have fs.FileInfo
-	if err == nil {
-		have, err = root.Stat(".")
-	}
-	if err == nil && !os.SameFile(want, have) {
-		err = errMoved
-	}
-	if err != nil {
-		return nil, errors.Join(err, root.Close())
-	}
-	return root, nil
+	return root, err
 }
 
 // openFile opens a regular file in a directory for reading, and nothing else: no

@@ -81,6 +81,7 @@ func (s *Session) decide(t tool.Tool, spec tool.Spec, input json.RawMessage) (pe
 func (s *Session) decideHooked(k *checked, input json.RawMessage) (permission.Decision, error) {
 	dec, err := s.decideWith(k.tool, k.spec, input, func(r *permission.Request) {
 		r.HookAllows, r.HookInput = k.decision == hook.Allow, k.original != nil
+		k.judged.note(input, r.Accesses)
 	})
 	if err != nil {
 		return dec, err
@@ -88,7 +89,7 @@ func (s *Session) decideHooked(k *checked, input json.RawMessage) (permission.De
 	return s.withHooks(k, dec), nil
 }
 
-// decideWith asks the gate. A panic in a tool's own description of the call
+// decideWith asks the gate. byHook, if not nil, sees the request first. A panic in a tool's own description of the call
 // denies it: the gate fails closed.
 func (s *Session) decideWith(t tool.Tool, spec tool.Spec, input json.RawMessage, byHook func(*permission.Request)) (dec permission.Decision, err error) {
 	defer func() {
@@ -235,7 +236,7 @@ func (s *Session) run(key string) func(context.Context) loop.Event {
 			return loop.Finished{Key: key, IsError: true, Content: message.TextContent("Not executed: the request was interrupted.")}
 		}
 		call := &tool.Call{
-			ID: c.ID, Key: s.cfg.Loop.SessionID + "/" + key, Name: c.Name, Input: input, Env: s.env(),
+			ID: c.ID, Key: s.cfg.Loop.SessionID + "/" + key, Name: c.Name, Input: input, Env: s.env(), Approved: s.approvals.take(c.Key),
 		}
 		start := s.cfg.Now()
 		f := s.finish(key, spec, func() (*tool.Result, error) {

@@ -27,6 +27,30 @@ func (s *Session) gate(t tool.Tool, spec tool.Spec, input json.RawMessage, byHoo
 	return s.rules.get().Decide(r), nil
 }
 
+// approvals are what calls that were allowed access, as it was judged, from the moment
+// that a call may run until it does.
+type approvals struct {
+	mu     sync.Mutex
+	byCall map[string][]permission.Access
+}
+
+func (a *approvals) put(key string, accesses []permission.Access) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.byCall == nil {
+		a.byCall = map[string][]permission.Access{}
+	}
+	a.byCall[key] = accesses
+}
+
+func (a *approvals) take(key string) []permission.Access {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	accesses := a.byCall[key]
+	delete(a.byCall, key)
+	return accesses
+}
+
 // inquiry is a call as rules see it.
 func (s *Session) inquiry(t tool.Tool, spec tool.Spec, input json.RawMessage) (permission.Request, error) {
 	r := permission.Request{Tool: spec.Name, ReadOnly: spec.Traits.ReadOnly, Input: input, Outputs: s.outputs.all()}

@@ -102,7 +102,7 @@ func (s *Session) askHooks(ctx context.Context, c *checked, dec permission.Decis
 
 // recheck holds an input that a hook changed against deny and ask rules (H-113).
 func (s *Session) recheck(c *checked, input json.RawMessage) error {
-	dec, err := s.decide(c.tool, c.spec, input)
+	dec, err := s.decideWith(c.tool, c.spec, input, func(r *permission.Request) { c.judged.note(input, r.Accesses) })
 	switch {
 	case err != nil:
 		return err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/turnwright/turnwright/hook"
@@ -30,6 +31,31 @@ type checked struct {
 	decision hook.Permission
 	reason   string
 	contexts []string
+
+	judged judged
+}
+
+// judged are the accesses of a call by its input, as they were when the gate
+// judged them last: hooks and whoever approves may change the input. What the
+// final one accessed is what was approved.
+type judged struct {
+	mu      sync.Mutex
+	byInput map[string][]permission.Access
+}
+
+func (j *judged) note(input json.RawMessage, accesses []permission.Access) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.byInput == nil {
+		j.byInput = map[string][]permission.Access{}
+	}
+	j.byInput[string(input)] = accesses
+}
+
+func (j *judged) of(input json.RawMessage) []permission.Access {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.byInput[string(input)]
 }
 
 // preToolUse runs the hooks that every call passes first (P-28). It returns the
@@ -153,6 +179,7 @@ func (s *Session) settleCall(c *checked, out loop.Event) loop.Event {
 	if d.Input != nil {
 		c.input = d.Input
 	}
+	s.approvals.put(c.call.Key, c.judged.of(c.input))
 	if len(c.contexts) > 0 || s.hooks.run.Has(hook.PostToolBatch) {
 		s.hooks.mu.Lock()
 		defer s.hooks.mu.Unlock()

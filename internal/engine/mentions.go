@@ -80,20 +80,21 @@ func (s *Session) mentioned(ctx context.Context, prompt string) (blocks []messag
 		if err != nil {
 			continue // a tool of another kind
 		}
-		dec, err := s.decide(t, spec, input)
+		var approved []permission.Access
+		dec, err := s.decideWith(t, spec, input, func(r *permission.Request) { approved = r.Accesses })
 		if err != nil || dec.Behavior != permission.Allow {
 			s.debugMention(path, "it is not allowed: "+dec.Reason)
 			continue
 		}
-		blocks = append(blocks, s.attach(ctx, t, spec, input, path, "mention/"+NewID()+"/"+strconv.Itoa(i))...)
+		blocks = append(blocks, s.attach(ctx, t, spec, input, approved, path, "mention/"+NewID()+"/"+strconv.Itoa(i))...)
 	}
 	return blocks
 }
 
 // attach is what the model gets of one file.
-func (s *Session) attach(ctx context.Context, t tool.Tool, spec tool.Spec, input json.RawMessage, path, key string) []message.Block {
+func (s *Session) attach(ctx context.Context, t tool.Tool, spec tool.Spec, input json.RawMessage, approved []permission.Access, path, key string) []message.Block {
 	res, err := callSafely(ctx, t, spec, &tool.Call{
-		ID: key, Key: s.cfg.Loop.SessionID + "/" + key, Name: spec.Name, Input: input, Env: s.env(),
+		ID: key, Key: s.cfg.Loop.SessionID + "/" + key, Name: spec.Name, Input: input, Env: s.env(), Approved: approved,
 	})
 	if err != nil || res == nil || res.IsError {
 		s.debugMention(path, "it cannot be read")

@@ -61,6 +61,7 @@ type Session struct {
 	tasks      *tasks
 	hooks      hooks
 	outputs    outputs
+	approvals  approvals
 	inputEnded bool         // nothing more will be sent (s.mu)
 	drained    bool         // the machine was told so (s.mu)
 	grace      *time.Timer  // waits for background tasks; nil: nothing to wait for (s.mu)

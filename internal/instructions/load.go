@@ -118,6 +118,12 @@ func (l *loader) file(path string, kind Kind, base string) (there bool) {
 	if key == "" {
 		return there
 	}
+	// What the model reads must not bring along what it could link to: a nested file
+	// that is really elsewhere is like an import of it (C-46, C-47).
+	if l.reason == Nested && l.outside(kind, key) {
+		l.set.cfg.Debug(fmt.Sprintf("%s is left out: it is a link to %s, outside the working directories", path, key))
+		return true
+	}
 	text, ok := l.read(path, l.set.cfg.Warn)
 	if !ok {
 		return true

@@ -11,7 +11,11 @@ import (
 
 // GlobOptions say what [Glob] looks for.
 type GlobOptions struct {
-	Root    string // absolute directory
+	Root string // absolute directory
+	// Real is the directory where the search begins, Root with the directories at
+	// the beginning of Pattern, without a link in it; "" follows those that are
+	// there. Nothing is opened through a link that takes its place meanwhile.
+	Real    string
 	Pattern string // relative to Root: **, *, ?, [a-z], {a,b}
 	Hidden  bool   // also names that begin with a dot
 	Ignore  bool   // leave out what .gitignore and its kin name
@@ -46,7 +50,11 @@ func Glob(ctx context.Context, o GlobOptions) (*GlobResult, error) {
 	}
 	res := &GlobResult{}
 	root := filepath.Join(o.Root, filepath.FromSlash(base))
-	if info, err := os.Stat(root); err != nil || !info.IsDir() {
+	start := &walk{root: root, real: o.Real}
+	if err := start.resolve(); err != nil {
+		return res, context.Cause(ctx)
+	}
+	if info, err := os.Lstat(start.real); err != nil || !info.IsDir() {
 		return res, context.Cause(ctx)
 	}
 	ending, bySuffix := p.bySuffix()
@@ -54,8 +62,9 @@ func Glob(ctx context.Context, o GlobOptions) (*GlobResult, error) {
 	for i := range found {
 		found[i].limit = o.Limit
 	}
-	w := &walk{
-		root: root, hidden: o.Hidden, ignore: o.Ignore, getenv: o.Getenv, workers: len(found),
+	var w *walk
+	w = &walk{
+		root: start.root, real: start.real, hidden: o.Hidden, ignore: o.Ignore, getenv: o.Getenv, workers: len(found),
 		enter: p.within,
 		named: p.names,
 		want: func(f *folder, e entry) bool {
@@ -69,8 +78,8 @@ func Glob(ctx context.Context, o GlobOptions) (*GlobResult, error) {
 			if o.Skip != nil && o.Skip(filepath.FromSlash(path)) {
 				return
 			}
-			mtime, ok := modTime(path, e.kind == link)
-			if ok && !(e.kind == link && o.Skip != nil && skipTarget(path, o.Skip)) {
+			mtime, ok := modTime(w.place(path), e.kind == link)
+			if ok && !(e.kind == link && o.Skip != nil && skipTarget(w.place(path), o.Skip)) {
 				found[worker].add(hit{path, mtime})
 			}
 		},

@@ -22,7 +22,10 @@ const (
 
 // GrepOptions say what [Grep] looks for.
 type GrepOptions struct {
-	Root    string // absolute path of a directory or a regular file
+	Root string // absolute path of a directory or a regular file
+	// Real is Root without a link in it; "" follows those that are there. Nothing is
+	// opened through a link that takes its place meanwhile.
+	Real    string
 	Matcher *Matcher
 	Filter  *Filter // nil: all files
 	Mode    Mode
@@ -77,11 +80,14 @@ type GrepResult struct {
 // ends ends the search with its cause.
 func Grep(ctx context.Context, o GrepOptions) (*GrepResult, error) {
 	o.Before, o.After = min(o.Before, MaxContext), min(o.After, MaxContext)
-	info, err := os.Stat(o.Root)
+	w := &walk{root: o.Root, real: o.Real, hidden: o.Hidden, ignore: o.Ignore, getenv: o.Getenv, workers: workersFor()}
+	if err := w.resolve(); err != nil {
+		return nil, err
+	}
+	info, err := os.Lstat(w.real)
 	if err != nil {
 		return nil, err
 	}
-	w := &walk{root: o.Root, hidden: o.Hidden, ignore: o.Ignore, getenv: o.Getenv, workers: workersFor()}
 	searchers := make([]*searcher, w.workers)
 	for i := range searchers {
 		searchers[i] = newSearcher(&o, w)
@@ -93,7 +99,7 @@ func Grep(ctx context.Context, o GrepOptions) (*GrepResult, error) {
 		err = w.run(ctx)
 	} else if info.Mode().IsRegular() {
 		stop := context.AfterFunc(ctx, func() { w.stopped.Store(true) })
-		searchers[0].file(o.Root, true)
+		searchers[0].file(w.root, true)
 		stop()
 		err = context.Cause(ctx)
 	} else {
@@ -161,7 +167,7 @@ func (s *searcher) file(path string, named bool) {
 	}
 	s.searched++
 	matches := 0
-	isBinary, err := s.r.read(path, named, s.o.Matcher.multiline, func(text []byte) bool {
+	isBinary, err := s.r.read(s.walk.place(path), named, s.o.Matcher.multiline, func(text []byte) bool {
 		matches += s.count(text)
 		return (s.o.Mode != Files || matches == 0) && !s.walk.stopped.Load()
 	})
@@ -174,7 +180,7 @@ func (s *searcher) file(path string, named bool) {
 		if s.o.Mode == Files {
 			matches = 1
 		}
-		if mtime, ok := modTime(path, named); ok {
+		if mtime, ok := modTime(s.walk.place(path), false); ok {
 			s.found = append(s.found, fileHit{hit{path, mtime}, matches, isBinary})
 		}
 	}
@@ -237,7 +243,7 @@ func (s *searcher) content(ctx context.Context, found []fileHit, named bool, res
 		p := newPrinter(s, f.path, out)
 		if f.binary && named {
 			out.add(p.name + ": binary file matches")
-		} else if _, err := s.r.read(f.path, named, s.o.Matcher.multiline, p.text); err != nil {
+		} else if _, err := s.r.read(s.walk.place(f.path), named, s.o.Matcher.multiline, p.text); err != nil {
 			res.Unreadable++ // it was readable a moment ago
 		}
 		if len(out.lines) > before {

@@ -3,20 +3,19 @@ package search
 import (
 	"io"
 	"syscall"
+
+	"github.com/turnwright/turnwright/internal/safeopen"
 )
 
 // handle is a file open for reading. On Linux it is the bare descriptor: a
 // search opens very many files, and each one read in one go never waits.
 type handle int
 
-// openFile opens a file without waiting for the other end of a pipe; a link is
-// followed only when it was named by the caller.
-func openFile(path string, named bool) (handle, error) {
-	flags := syscall.O_RDONLY | syscall.O_CLOEXEC | syscall.O_NONBLOCK
-	if !named {
-		flags |= syscall.O_NOFOLLOW
-	}
-	fd, err := retry(func() (int, error) { return syscall.Open(path, flags, 0) })
+// openFile opens a file without waiting for the other end of a pipe. No link is
+// followed, not in its directories either: what was a directory when it was listed
+// may be one by now.
+func openFile(path string) (handle, error) {
+	fd, err := safeopen.OpenFD(path, syscall.O_RDONLY|syscall.O_NONBLOCK, 0)
 	return handle(fd), err
 }
 

@@ -7,7 +7,7 @@ import "os"
 // handle is a file open for reading.
 type handle struct{ *os.File }
 
-func openFile(path string, _ bool) (handle, error) {
+func openFile(path string) (handle, error) {
 	f, err := os.Open(path)
 	return handle{f}, err
 }

@@ -5,19 +5,18 @@ import (
 	"errors"
 	"strings"
 	"syscall"
+
+	"github.com/turnwright/turnwright/internal/safeopen"
 )
 
 // readDir lists a directory in buf's size at a time. On Linux the entries come
-// from the kernel's own records: one string for a whole buffer, no stat.
-func readDir(path string, buf []byte, root bool, list []entry) ([]entry, error) {
-	flags := syscall.O_RDONLY | syscall.O_DIRECTORY | syscall.O_CLOEXEC
-	if !root {
-		flags |= syscall.O_NOFOLLOW // it was a directory a moment ago
-	}
+// from the kernel's own records: one string for a whole buffer, no stat. As with
+// openFile, no link is followed.
+func readDir(path string, buf []byte, list []entry) ([]entry, error) {
 	if trimmed := strings.TrimRight(path, "/"); trimmed != "" {
 		path = trimmed
 	}
-	fd, err := retry(func() (int, error) { return syscall.Open(path, flags, 0) })
+	fd, err := safeopen.OpenFD(path, syscall.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
 		return list, err
 	}

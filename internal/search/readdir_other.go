@@ -5,7 +5,7 @@ package search
 import "os"
 
 // readDir lists a directory.
-func readDir(path string, _ []byte, _ bool, list []entry) ([]entry, error) {
+func readDir(path string, _ []byte, list []entry) ([]entry, error) {
 	d, err := os.Open(path)
 	if err != nil {
 		return list, err

@@ -32,7 +32,7 @@ type reader struct {
 // file in one piece. A byte-order mark is no part of the text, and UTF-16 is
 // converted.
 func (r *reader) read(path string, named, whole bool, each func(text []byte) bool) (isBinary bool, err error) {
-	f, err := openFile(path, named)
+	f, err := openFile(path)
 	if err != nil {
 		return false, err
 	}

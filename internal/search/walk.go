@@ -62,6 +62,7 @@ const batch = 32
 // that cannot be read is skipped and counted.
 type walk struct {
 	root    string // absolute
+	real    string // root without a link in it; what is opened is opened there
 	hidden  bool   // also names that begin with a dot
 	ignore  bool   // leave out what .gitignore and its kin name
 	getenv  func(string) string
@@ -109,6 +110,27 @@ func (w *walk) run(ctx context.Context) error {
 		return w.failure
 	}
 	return context.Cause(ctx)
+}
+
+// resolve fills in where the root really is.
+func (w *walk) resolve() (err error) {
+	if w.real == "" {
+		w.real, err = filepath.EvalSymlinks(w.root)
+	}
+	w.root, w.real = filepath.ToSlash(w.root), filepath.ToSlash(w.real)
+	return err
+}
+
+// place is where a path of the walk is opened.
+func (w *walk) place(path string) string {
+	if w.real == w.root {
+		return path
+	}
+	rest := strings.TrimPrefix(path[len(w.root):], "/")
+	if rest == "" {
+		return w.real
+	}
+	return withSlash(w.real) + rest
 }
 
 // workersFor is how many goroutines a search uses.
@@ -194,7 +216,7 @@ func (w *walk) work(worker int) {
 // read lists a directory, visits its files or hands them on, and pushes its
 // directories.
 func (w *walk) read(worker int, dir *folder, buf []byte, entries []entry) []entry {
-	entries, err := readDir(dir.path, buf, dir.root, entries)
+	entries, err := readDir(w.place(dir.path), buf, entries)
 	if err != nil {
 		w.unreadable.Add(1)
 	}
@@ -205,7 +227,7 @@ func (w *walk) read(worker int, dir *folder, buf []byte, entries []entry) []entr
 	files := entries[:0]
 	for _, e := range entries {
 		if e.kind == unknown {
-			info, err := os.Lstat(dir.path + e.name)
+			info, err := os.Lstat(w.place(dir.path + e.name))
 			if err != nil {
 				continue
 			}

@@ -6,10 +6,10 @@ import (
 )
 
 // Options of git's read-only subcommands. Those that write (--output), run
-// programs (--ext-diff, --textconv, -O) or use the network are not here.
+// programs (--ext-diff, --textconv, -O, --show-signature) or use the network are not here.
 const (
 	gitDiffLong = "stat? shortstat numstat dirstat? summary name-only name-status patch no-patch raw unified= color? no-color color-words? word-diff? word-diff-regex= minimal patience histogram diff-algorithm= ignore-all-space ignore-space-change ignore-space-at-eol ignore-blank-lines ignore-cr-at-eol find-renames? find-copies? no-renames diff-filter= cached staged merge-base exit-code quiet check relative? no-prefix text function-context full-index binary abbrev? submodule? ignore-submodules? no-ext-diff no-textconv inter-hunk-context= pickaxe-regex pickaxe-all reverse"
-	gitLogLong  = gitDiffLong + " oneline graph decorate? no-decorate pretty? format= abbrev-commit no-abbrev-commit all branches? tags? remotes? author= committer= grep= invert-grep all-match since= after= until= before= max-count= skip= merges no-merges first-parent follow reverse date= relative-date topo-order date-order author-date-order left-right cherry-pick cherry cherry-mark no-walk? full-history simplify-by-decoration show-signature source parents children boundary ancestry-path? extended-regexp fixed-strings perl-regexp regexp-ignore-case notes? no-notes walk-reflogs cc m clear-decorations mailmap no-mailmap"
+	gitLogLong  = gitDiffLong + " oneline graph decorate? no-decorate pretty? format= abbrev-commit no-abbrev-commit all branches? tags? remotes? author= committer= grep= invert-grep all-match since= after= until= before= max-count= skip= merges no-merges first-parent follow reverse date= relative-date topo-order date-order author-date-order left-right cherry-pick cherry cherry-mark no-walk? full-history simplify-by-decoration source parents children boundary ancestry-path? extended-regexp fixed-strings perl-regexp regexp-ignore-case notes? no-notes walk-reflogs cc m clear-decorations mailmap no-mailmap"
 )
 
 // gitSpec is spec for a subcommand. Its operands are revisions and paths.
@@ -60,6 +60,9 @@ func gitReads(args []Word) (Use, bool) {
 	}
 	if slices.ContainsFunc(args, func(w Word) bool { return !w.Literal }) || len(args) == 0 {
 		return Use{}, false // P-68
+	}
+	if slices.ContainsFunc(args, func(w Word) bool { return strings.Contains(w.Text, "%G") }) {
+		return Use{}, false // it runs gpg to check signatures, which makes files
 	}
 	if args[0].Text == "--version" && len(args) == 1 {
 		return Use{}, true

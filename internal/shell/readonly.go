@@ -108,9 +108,10 @@ const (
 )
 
 // versions are programs that only tell their version when asked for it alone.
+// cargo and rustc are not among them: rustup runs what rust-toolchain.toml names.
 var versions = map[string][]string{
 	"go": {"version"}, "node": {"--version", "-v"}, "npm": {"--version", "-v"}, "python": {"--version", "-V"}, "python3": {"--version", "-V"},
-	"cargo": {"--version", "-V"}, "rustc": {"--version", "-V"}, "ruby": {"--version", "-v"}, "java": {"-version", "--version"},
+	"ruby": {"--version", "-v"}, "java": {"-version", "--version"},
 	"gcc": {"--version"}, "clang": {"--version"}, "make": {"--version"}, "bash": {"--version"}, "docker": {"--version", "-v"},
 }
 

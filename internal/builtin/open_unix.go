@@ -1,8 +1,0 @@
-//go:build unix
-
-package builtin
-
-import "syscall"
-
-// openNonblock keeps open(2) from waiting for the other end of a named pipe.
-const openNonblock = syscall.O_NONBLOCK
