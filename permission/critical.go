@@ -124,6 +124,41 @@ func (p *Policy) globReaches(at *place, dir, glob string) bool {
 	return false
 }
 
+// wholeVariable is a word that is one variable, as "$DIR" and ${DIR}/.
+var wholeVariable = regexp.MustCompile(`^"?\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})"?/?\.?"?$`)
+
+// criticalTarget is that of the policy, also through a variable that the text
+// itself sets: X=~; rm -rf "$X".
+func (c *command) criticalTarget(at *place, w shell.Word) bool {
+	if c.p.criticalTarget(at, w) {
+		return true
+	}
+	m := wholeVariable.FindStringSubmatch(w.Source)
+	if m == nil {
+		return false
+	}
+	critical := func(value shell.Word) bool { return c.p.criticalTarget(at, value) }
+	for in := c; in != nil; in = in.outer {
+		for _, part := range in.script.Parts {
+			for _, a := range part.Assigns {
+				if a.Name == m[1]+m[2] && critical(a.Value) {
+					return true
+				}
+			}
+			for _, w := range part.Words { // export X=~
+				value, ok := strings.CutPrefix(w.Source, m[1]+m[2]+"=")
+				if !ok {
+					continue
+				}
+				if s, err := shell.Parse("rm " + value); err == nil && len(s.Parts) > 0 && slices.ContainsFunc(s.Parts[0].Words[1:], critical) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // removal finds what may remove something in a text that could not be read.
 var removal = regexp.MustCompile(`(?:^|[^\w-]|[<>]&[0-9]*-)(?:rm|rmdir)(?:$|[^\w-])|\$'`)
 
@@ -140,7 +175,7 @@ func (c *command) critical() (target string, found bool) {
 			for j := range at.inner {
 				in := &at.inner[j]
 				for _, w := range shell.Removed(in.words) {
-					if shell.Elsewhere(c.script.Parts[i].Words) || c.p.criticalTarget(at, w) {
+					if shell.Elsewhere(c.script.Parts[i].Words) || c.criticalTarget(at, w) {
 						target = w.Source
 						return true
 					}

@@ -79,7 +79,7 @@ func (c *command) explainPart(tool string, i int) (Behavior, string) {
 	for j := range at.inner {
 		in := &at.inner[j]
 		for _, w := range shell.Removed(in.words) {
-			if shell.Elsewhere(c.script.Parts[i].Words) || c.p.criticalTarget(at, w) {
+			if shell.Elsewhere(c.script.Parts[i].Words) || c.criticalTarget(at, w) {
 				return Ask, fmt.Sprintf("removes %s, which nothing but an answer approves", w.Source)
 			}
 		}
