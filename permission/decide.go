@@ -185,6 +185,8 @@ func (p *Policy) byRules(name string, r Request, cmd *command) (d Decision, deci
 	why := "it may reach what the rule is about"
 	if cmd != nil && cmd.err != nil {
 		why = cmd.err.Error()
+	} else if cmd != nil && len(cmd.script.Ask) > 0 && unsure.command != nil {
+		why = "the command has " + cmd.script.Ask[0]
 	}
 	return p.ask(r.Tool, step, ReasonRule, fmt.Sprintf("rule %q cannot be ruled out: %s", *unsure, why)).by(*unsure), true
 }

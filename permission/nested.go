@@ -39,5 +39,9 @@ func (c *command) any(f func(*command) bool) bool {
 	return false
 }
 
-// unread reports whether a part of the command could not be read (P-70).
-func (c *command) unread() bool { return c.any(func(c *command) bool { return c.err != nil }) }
+// unread reports whether a part of the command could not be read (P-70), or runs
+// what the text does not say (P-72): a rule that forbids a command cannot be ruled
+// out then, in no mode (P-29).
+func (c *command) unread() bool {
+	return c.any(func(c *command) bool { return c.err != nil || len(c.script.Ask) > 0 })
+}
