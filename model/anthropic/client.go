@@ -167,14 +167,6 @@ func (c *Client) Stream(ctx context.Context, r *model.Request, on func(model.Eve
 	if err != nil {
 		return nil, &model.Error{Kind: model.KindInvalidRequest, Message: err.Error(), Err: err, Host: c.host}
 	}
-	if size := b.size(); size > maxRequest {
-		// The API answers 413 and closes, often before the body is read, and then
-		// the answer is lost: it would look like a broken connection, and be retried.
-		return nil, &model.Error{
-			Kind: model.KindInvalidRequest, Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Host: c.host,
-			Message: fmt.Sprintf("Request exceeds the maximum size: %d bytes, of %d", size, maxRequest),
-		}
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	began := time.Now()
@@ -189,6 +181,14 @@ func (c *Client) Stream(ctx context.Context, r *model.Request, on func(model.Eve
 	c.sign(req, r.Betas)
 	answer, err := c.http.Do(req)
 	if err != nil {
+		if size := b.size(); size > maxRequest && ctx.Err() == nil {
+			// The API answers 413 and closes before it has read the body, and then the
+			// answer is often lost. Sent again, the body would meet the same end.
+			return nil, &model.Error{
+				Kind: model.KindInvalidRequest, Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Host: c.host, Err: err,
+				Message: fmt.Sprintf("Request exceeds the maximum size: the connection broke while %d bytes were sent, and the API takes %d", size, maxRequest),
+			}
+		}
 		return nil, c.lost(ctx, err)
 	}
 	defer answer.Body.Close()
