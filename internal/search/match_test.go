@@ -152,6 +152,9 @@ func TestPatternAgreesWithDoublestar(t *testing.T) {
 			return // read more leniently here
 		}
 		p, err := compilePattern(text)
+		if err != nil && strings.Contains(text, "{") && strings.Contains(err.Error(), `".." is possible`) {
+			return // a choice makes two dots of it: .{,a}.
+		}
 		if err != nil {
 			rt.Fatalf("%q: %v", text, err)
 		}
