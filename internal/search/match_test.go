@@ -160,6 +160,9 @@ func TestPatternAgreesWithDoublestar(t *testing.T) {
 		}
 		for range 20 {
 			name := path.Draw(rt, "path")
+			if strings.Contains("/"+name+"/", "/./") || strings.Contains("/"+name+"/", "/../") {
+				continue // no name of a file
+			}
 			want, err := doublestar.Match(strings.ReplaceAll(strings.ReplaceAll(text, "**/**", "**"), "**/**", "**"), name)
 			if err != nil {
 				return
