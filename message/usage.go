@@ -49,6 +49,18 @@ func (u *Usage) Add(v Usage) {
 	}
 }
 
+// Sub takes the counts of v off; the string fields stay.
+func (u *Usage) Sub(v Usage) {
+	u.InputTokens -= v.InputTokens
+	u.OutputTokens -= v.OutputTokens
+	u.CacheCreationInputTokens -= v.CacheCreationInputTokens
+	u.CacheReadInputTokens -= v.CacheReadInputTokens
+	u.CacheCreation.Ephemeral5m -= v.CacheCreation.Ephemeral5m
+	u.CacheCreation.Ephemeral1h -= v.CacheCreation.Ephemeral1h
+	u.ServerToolUse.WebSearchRequests -= v.ServerToolUse.WebSearchRequests
+	u.ServerToolUse.WebFetchRequests -= v.ServerToolUse.WebFetchRequests
+}
+
 // ModelUsage is what one model cost in a call (M-63).
 type ModelUsage struct {
 	InputTokens              int64   `json:"inputTokens"`

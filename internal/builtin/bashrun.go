@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/turnwright/turnwright/internal/proc"
+	"github.com/turnwright/turnwright/internal/safeopen"
 	"github.com/turnwright/turnwright/tool"
 )
 
@@ -90,7 +91,7 @@ func (b *Bash) start(c *tool.Call, in bashInput) (_ *command, err error) {
 	if p.tree, err = b.family.Start(cmd, mark, preset); err != nil {
 		p.r.Close()
 		p.w.Close()
-		return nil, fmt.Errorf("the shell %s cannot be started: %w", shell, cause(err))
+		return nil, fmt.Errorf("the shell %s cannot be started: %w", shell, safeopen.Cause(err))
 	}
 	b.mu.Lock()
 	b.pipes[p.r] = false

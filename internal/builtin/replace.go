@@ -31,7 +31,7 @@ var errChangedMeanwhile = errors.New("it was changed by something else at this v
 func replaceFile(target string, data []byte, info fs.FileInfo, key string) error {
 	dir, err := safeopen.OpenDir(filepath.Dir(target))
 	if err != nil {
-		return cause(err)
+		return safeopen.Cause(err)
 	}
 	defer dir.Close()
 	base := filepath.Base(target)
@@ -39,11 +39,11 @@ func replaceFile(target string, data []byte, info fs.FileInfo, key string) error
 	// the directory's permission.
 	f, err := dir.Open(base, os.O_WRONLY, 0)
 	if err != nil {
-		return cause(err)
+		return safeopen.Cause(err)
 	}
 	defer f.Close()
 	if now, err := f.Stat(); err != nil || !sameState(info, now) {
-		return errors.Join(errChangedMeanwhile, cause(err))
+		return errors.Join(errChangedMeanwhile, safeopen.Cause(err))
 	}
 	if linkCount(info) > 1 {
 		return overwrite(f, data)
@@ -65,7 +65,7 @@ func replaceFile(target string, data []byte, info fs.FileInfo, key string) error
 	}
 	switch now, err := dir.Lstat(base); {
 	case err != nil:
-		return cause(err)
+		return safeopen.Cause(err)
 	case !sameState(info, now):
 		return errChangedMeanwhile
 	}
@@ -74,11 +74,11 @@ func replaceFile(target string, data []byte, info fs.FileInfo, key string) error
 		return nil
 	}
 	if f, err = dir.Open(base, os.O_WRONLY, 0); err != nil {
-		return cause(err)
+		return safeopen.Cause(err)
 	}
 	defer f.Close()
 	if now, err := f.Stat(); err != nil || !sameState(info, now) {
-		return errors.Join(errChangedMeanwhile, cause(err))
+		return errors.Join(errChangedMeanwhile, safeopen.Cause(err))
 	}
 	return overwrite(f, data)
 }
@@ -94,7 +94,7 @@ func sameState(before, now fs.FileInfo) bool {
 func createFile(target string, data []byte, key string) error {
 	dir, err := safeopen.MakeDir(filepath.Dir(target))
 	if err != nil {
-		return cause(err)
+		return safeopen.Cause(err)
 	}
 	defer dir.Close()
 	base := filepath.Base(target)
@@ -106,12 +106,12 @@ func createFile(target string, data []byte, key string) error {
 	// A link is made only where the name is free; a rename would take it.
 	err = dir.Link(tmp, base)
 	if err == nil || errors.Is(err, fs.ErrExist) {
-		return cause(err)
+		return safeopen.Cause(err)
 	}
 	// The file system knows no hard links.
 	f, err := dir.Open(base, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
-		return cause(err)
+		return safeopen.Cause(err)
 	}
 	return fill(dir, base, f, data, nil)
 }
@@ -146,7 +146,7 @@ func writeTemp(dir *safeopen.Dir, target string, data []byte, key string, mode f
 		}
 	}
 	if err != nil {
-		return "", cause(err)
+		return "", safeopen.Cause(err)
 	}
 	return name, fill(dir, name, f, data, finish)
 }
@@ -158,7 +158,7 @@ func fill(dir *safeopen.Dir, name string, f *os.File, data []byte, finish func(*
 		finish(f)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(cause(err), cause(dir.Remove(name)))
+		return errors.Join(safeopen.Cause(err), safeopen.Cause(dir.Remove(name)))
 	}
 	return nil
 }
@@ -169,20 +169,7 @@ func overwrite(f *os.File, data []byte) error {
 		err = f.Truncate(int64(len(data)))
 	}
 	if err != nil {
-		return fmt.Errorf("writing in place: %w", cause(err))
+		return fmt.Errorf("writing in place: %w", safeopen.Cause(err))
 	}
 	return nil
-}
-
-// cause drops the operation and path that the caller names in its own words.
-func cause(err error) error {
-	var pe *fs.PathError
-	var le *os.LinkError
-	switch {
-	case errors.As(err, &pe):
-		return pe.Err
-	case errors.As(err, &le):
-		return le.Err
-	}
-	return err
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/turnwright/turnwright/internal/proc"
+	"github.com/turnwright/turnwright/internal/safeopen"
 	"github.com/turnwright/turnwright/tool"
 )
 
@@ -66,7 +67,7 @@ func CheckEnv(getenv func(string) string) error {
 		}
 		if name == "CLAUDE_CODE_SHELL" {
 			if _, err := exec.LookPath(value); err != nil {
-				return &VarError{name, value, "cannot be run: " + cause(err).Error()}
+				return &VarError{name, value, "cannot be run: " + safeopen.Cause(err).Error()}
 			}
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/turnwright/turnwright/internal/safeopen"
 	"github.com/turnwright/turnwright/message"
 	"github.com/turnwright/turnwright/tool"
 )
@@ -192,12 +193,12 @@ func (o *taskOutput) text(file string) string {
 func fileExcerpt(path string, limit int) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", cause(err)
+		return "", safeopen.Cause(err)
 	}
 	defer f.Close()
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
-		return "", cause(err)
+		return "", safeopen.Cause(err)
 	}
 	var o output
 	const part = headSize // more than the longest excerpt in bytes
@@ -205,7 +206,7 @@ func fileExcerpt(path string, limit int) (string, error) {
 		buf := make([]byte, min(part, size))
 		n, err := f.ReadAt(buf, at)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, cause(err)
+			return nil, safeopen.Cause(err)
 		}
 		return buf[:n], nil
 	}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/turnwright/turnwright/internal/safeopen"
 	"github.com/turnwright/turnwright/internal/vfs"
 )
 
@@ -95,7 +96,7 @@ func (h *History) Begin(uuid string) error {
 			l.Files = append(l.Files, v)
 		}
 		if err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", t.path, reason(err)))
+			faults = append(faults, fmt.Errorf("%s: %w", t.path, safeopen.Cause(err)))
 		}
 	}
 	err := h.keep(&l, len(l.Files) > 0)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/turnwright/turnwright/internal/safeopen"
 	"github.com/turnwright/turnwright/permission"
 )
 
@@ -99,7 +100,7 @@ func (r *restore) do() (changed bool, err error) {
 	case errors.Is(err, errMoved):
 		return false, errSkip
 	case err != nil:
-		return false, reason(err)
+		return false, safeopen.Cause(err)
 	default:
 		defer func() { r.dir.Close() }() //nolint:errcheck // nothing is left to be written
 		r.file, r.info, err = openFile(r.dir, r.base)
@@ -109,7 +110,7 @@ func (r *restore) do() (changed bool, err error) {
 	case errors.Is(err, errIrregular):
 		return false, errSkip
 	case err != nil:
-		return false, reason(err)
+		return false, safeopen.Cause(err)
 	case r.file != nil:
 		defer r.file.Close() //nolint:errcheck // what was written was checked
 		if links(r.file, r.info) > 1 {
@@ -132,10 +133,10 @@ func (r *restore) remove() (changed bool, err error) {
 		return true, nil
 	}
 	if err := r.unchanged(); err != nil {
-		return false, reason(err)
+		return false, safeopen.Cause(err)
 	}
 	closeEarly(r.file)
-	return true, reason(r.dir.Remove(r.base))
+	return true, safeopen.Cause(r.dir.Remove(r.base))
 }
 
 // write gives the file its old contents and mode.
@@ -143,7 +144,7 @@ func (r *restore) write() (changed bool, err error) {
 	if r.file != nil && r.info.Size() == r.want.Size {
 		sum, err := hashOf(r.file)
 		if err != nil {
-			return false, reason(err)
+			return false, safeopen.Cause(err)
 		}
 		if sum == r.want.SHA256 {
 			return r.chmod()
@@ -168,12 +169,12 @@ func (r *restore) write() (changed bool, err error) {
 			if errors.Is(err, errMoved) {
 				return false, errSkip
 			}
-			return false, reason(err)
+			return false, safeopen.Cause(err)
 		}
 		defer func() { r.dir.Close(); r.dir = nil }() //nolint:errcheck // nothing is left to be written
 	}
 	if err := r.replace(io.NewSectionReader(backup, 0, r.want.Size)); err != nil {
-		return false, reason(err)
+		return false, safeopen.Cause(err)
 	}
 	return true, nil
 }
@@ -186,7 +187,7 @@ func (r *restore) chmod() (changed bool, err error) {
 	if r.dry {
 		return true, nil
 	}
-	return true, reason(r.file.Chmod(fs.FileMode(r.want.Mode)))
+	return true, safeopen.Cause(r.file.Chmod(fs.FileMode(r.want.Mode)))
 }
 
 // replace writes the old contents beside the file and renames them over it
@@ -314,18 +315,4 @@ func read(f io.ReaderAt, size int64) []byte {
 		return nil
 	}
 	return data
-}
-
-// reason drops the operation and the name that errors of files have: what they
-// are joined to names the file.
-func reason(err error) error {
-	var pe *fs.PathError
-	var le *os.LinkError
-	switch {
-	case errors.As(err, &pe):
-		return pe.Err
-	case errors.As(err, &le):
-		return le.Err
-	}
-	return err
 }

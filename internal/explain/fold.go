@@ -112,7 +112,9 @@ func (f *fold) turn(e loop.Entry) {
 		f.start(t)
 	}
 	if f.cur != nil {
-		if difference(t.Usage, f.usage).OutputTokens > 0 && !f.fresh {
+		used := t.Usage
+		used.Sub(f.usage)
+		if used.OutputTokens > 0 && !f.fresh {
 			// A response that is not in the history, such as a refusal (L-219).
 			f.cur.Responses = append(f.cur.Responses, Response{At: e.Time, Model: f.open.Model, StopReason: deref(t.StopReason)})
 		}
@@ -120,8 +122,8 @@ func (f *fold) turn(e loop.Entry) {
 		if r := f.last(); r != nil {
 			r.CostUSD += t.Spend.USD - f.spent
 			r.APIMS += (t.APITime - f.api).Milliseconds()
-			if u := difference(t.Usage, f.usage); u.OutputTokens > 0 || u.InputTokens > 0 {
-				r.Usage = u // the message's own is that of its start (W-234)
+			if used.OutputTokens > 0 || used.InputTokens > 0 {
+				r.Usage = used // the message's own is that of its start (W-234)
 			}
 			if t.Counts && r.ToolTurn == 0 {
 				r.ToolTurn = t.ToolTurns + 1
@@ -312,19 +314,6 @@ func (f *fold) last() *Response {
 		return nil
 	}
 	return &f.cur.Responses[len(f.cur.Responses)-1]
-}
-
-// difference is what a user turn has used since then.
-func difference(now, then message.Usage) message.Usage {
-	now.InputTokens -= then.InputTokens
-	now.OutputTokens -= then.OutputTokens
-	now.CacheReadInputTokens -= then.CacheReadInputTokens
-	now.CacheCreationInputTokens -= then.CacheCreationInputTokens
-	now.CacheCreation.Ephemeral5m -= then.CacheCreation.Ephemeral5m
-	now.CacheCreation.Ephemeral1h -= then.CacheCreation.Ephemeral1h
-	now.ServerToolUse.WebSearchRequests -= then.ServerToolUse.WebSearchRequests
-	now.ServerToolUse.WebFetchRequests -= then.ServerToolUse.WebFetchRequests
-	return now
 }
 
 func text(blocks []message.Block) string {

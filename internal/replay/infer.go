@@ -230,7 +230,7 @@ func (v *view) model() {
 	long := loop.TooLong{ID: v.t.Await, Status: status, Spend: now.Spend, APITime: api}
 	if notice != nil {
 		f.Category = notice.Error
-		f.Text = blocksText(notice.Message.Content)
+		f.Text = message.BlockContent(notice.Message.Content...).Text()
 		long.Text = f.Text
 	}
 	if v.last == nil || !machines(v.last) || terminal == message.TerminalAPIError {
@@ -260,8 +260,10 @@ func (v *view) notice() *loop.AssistantEntry {
 
 func (v *view) responses(api time.Duration) {
 	now := v.turn.Turn
+	used := now.Usage
+	used.Sub(v.t.Usage)
 	r := loop.Response{
-		ID: v.t.Await, Usage: grown(v.t.Usage, now.Usage), Spend: now.Spend, Tokens: now.Tokens, APITime: api,
+		ID: v.t.Await, Usage: used, Spend: now.Spend, Tokens: now.Tokens, APITime: api,
 	}
 	if now.Tokens == v.t.Tokens {
 		r.Tokens = 0
@@ -290,7 +292,7 @@ func (v *view) responses(api time.Duration) {
 		if a.Message.StopReason != nil {
 			r.Stop = *a.Message.StopReason
 		}
-		r.Text = blocksText(r.Blocks)
+		r.Text = message.BlockContent(r.Blocks...).Text()
 		rest = rest[1:]
 	}
 	var requested []loop.Call
@@ -306,7 +308,7 @@ func (v *view) responses(api time.Duration) {
 	}
 	broken := &loop.Broken{}
 	if n := v.notice(); n != nil {
-		broken.Notice, broken.Category = blocksText(n.Message.Content), n.Error
+		broken.Notice, broken.Category = message.BlockContent(n.Message.Content...).Text(), n.Error
 	}
 	if v.last != nil {
 		broken.Status = v.last.Status
@@ -441,7 +443,7 @@ func (v *view) batch() {
 func (v *view) stop() {
 	e := loop.Stopped{ID: v.t.Await}
 	if isMeta(v.next) {
-		e.Block = blocksText(v.next.User.Content.Blocks())
+		e.Block = message.BlockContent(v.next.User.Content.Blocks()...).Text()
 	}
 	v.add("the Stop hooks", e)
 	if h := v.halt(); h != nil {
@@ -472,7 +474,7 @@ func (v *view) compact() {
 	blocked.Blocked = true
 	c.Err = "failed"
 	if n := v.notice(); n != nil {
-		if _, cause, ok := strings.Cut(blocksText(n.Message.Content), " · automatic compaction failed: "); ok {
+		if _, cause, ok := strings.Cut(message.BlockContent(n.Message.Content...).Text(), " · automatic compaction failed: "); ok {
 			c.Err, blocked.Err = cause, cause
 		}
 	}
@@ -580,29 +582,4 @@ func between(s, before, after string) string {
 	_, s, _ = strings.Cut(s, before)
 	s, _, _ = strings.Cut(s, after)
 	return s
-}
-
-// grown is what must be added to one usage to get the other.
-func grown(from, to message.Usage) message.Usage {
-	u := to
-	u.InputTokens -= from.InputTokens
-	u.OutputTokens -= from.OutputTokens
-	u.CacheCreationInputTokens -= from.CacheCreationInputTokens
-	u.CacheReadInputTokens -= from.CacheReadInputTokens
-	u.CacheCreation.Ephemeral5m -= from.CacheCreation.Ephemeral5m
-	u.CacheCreation.Ephemeral1h -= from.CacheCreation.Ephemeral1h
-	u.ServerToolUse.WebSearchRequests -= from.ServerToolUse.WebSearchRequests
-	u.ServerToolUse.WebFetchRequests -= from.ServerToolUse.WebFetchRequests
-	return u
-}
-
-// blocksText are the text blocks, joined.
-func blocksText(blocks []message.Block) string {
-	var b strings.Builder
-	for _, bl := range blocks {
-		if bl.Type() == message.TypeText {
-			b.WriteString(bl.Text())
-		}
-	}
-	return b.String()
 }
